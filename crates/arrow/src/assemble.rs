@@ -532,7 +532,7 @@ impl Assembler<'_> {
             None => None,
             Some(validity) => {
                 let mut all = self.pool.take(n_slots.div_ceil(8));
-                slots::spread_bits(&mut all, 0, bits, validity);
+                slots::spread_bits(&mut all, 0, bits, validity)?;
                 null_count = n_slots - BitSlice::new(&all, 0, n_slots)?.count_ones();
                 Some(all)
             }
@@ -541,7 +541,7 @@ impl Assembler<'_> {
         let (values, values_len) = match value_type {
             ValueType::Bits => {
                 let mut all = self.pool.take(n_slots.div_ceil(8));
-                slots::spread_bits(&mut all, 0, bits, &dense.values);
+                slots::spread_bits(&mut all, 0, bits, &dense.values)?;
                 (all, n_slots.div_ceil(8))
             }
             ValueType::Fixed(width) => {
@@ -621,7 +621,7 @@ fn bit_slice(bits: &BooleanBuffer) -> Result<BitSlice<'_>> {
 /// The bits of `mask`, of which the set ones become the next of `bits`.
 fn spread_mask(mask: &BooleanBuffer, bits: &[u8]) -> Result<BooleanBuffer> {
     let mut spread = vec![0u8; mask.len().div_ceil(8)];
-    slots::spread_bits(&mut spread, 0, bit_slice(mask)?, bits);
+    slots::spread_bits(&mut spread, 0, bit_slice(mask)?, bits)?;
     Ok(BooleanBuffer::new(Buffer::from_vec(spread), 0, mask.len()))
 }
 

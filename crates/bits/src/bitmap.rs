@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::loops::bitmap as loops;
+use crate::loops::compress::compress;
 
 fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
     match offset.checked_add(len) {
@@ -178,6 +179,9 @@ pub fn compact(
     dense: &mut [u8],
 ) -> Result<(), Error> {
     check_values(bits, offset, n_slots, width, values.len(), dense.len())?;
+    if compress(bits, offset, width, values, dense) {
+        return Ok(());
+    }
     match width {
         1 => loops::compact::<[u8; 1]>(bits, offset, values, dense),
         2 => loops::compact::<[u8; 2]>(bits, offset, values, dense),
@@ -187,6 +191,52 @@ pub fn compact(
         _ => loops::compact_any(bits, offset, width, values, dense),
     }
     Ok(())
+}
+
+/// Collects the bits of `values`, from bit `values_offset` on, whose bit in `bits`, from bit `offset` on, is set. Spare
+/// bits of the last byte are cleared.
+///
+/// ```
+/// let mut out = [0xff];
+/// tarsia_bits::compact_bits(&[0b1101], 0, 4, &[0b1010], 0, &mut out).unwrap();
+/// assert_eq!(out, [0b100]);
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] if the bits reach beyond a slice, or `out` has not exactly the bytes of those that are collected.
+pub fn compact_bits(
+    bits: &[u8],
+    offset: usize,
+    n_bits: usize,
+    values: &[u8],
+    values_offset: usize,
+    out: &mut [u8],
+) -> Result<(), Error> {
+    let n_found = count_ones(bits, offset, n_bits)?;
+    match values_offset.checked_add(n_bits) {
+        Some(end) if end.div_ceil(8) <= values.len() && n_found.div_ceil(8) == out.len() => {
+            loops::compact_bits(bits, offset, n_bits, values, values_offset, out);
+            Ok(())
+        }
+        _ => Err(Error::Length(
+            "bits beyond their bytes, or another number of bits",
+        )),
+    }
+}
+
+/// Numbers of the set bits among the `len` bits from `offset` on, and of runs of them without another bit between them.
+///
+/// ```
+/// assert_eq!(tarsia_bits::count_runs(&[0b0110_1110], 0, 8), Ok([5, 2]));
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] if the bits reach beyond the slice.
+pub fn count_runs(bits: &[u8], offset: usize, len: usize) -> Result<[usize; 2], Error> {
+    match offset.checked_add(len) {
+        Some(end) if end.div_ceil(8) <= bits.len() => Ok(loops::count_runs(bits, offset, len)),
+        _ => Err(Error::Length("bits beyond their bytes")),
+    }
 }
 
 #[cfg(test)]
@@ -272,6 +322,34 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn bits_are_collected_and_runs_counted() {
+        let (bits, values) = (noise(40), noise(50).split_off(3));
+        for (offset, n) in [(0, 0), (0, 1), (3, 64), (5, 200), (0, 320), (7, 313)] {
+            for values_offset in [0, 1, 13] {
+                let set: Vec<usize> = (0..n).filter(|i| bit(&bits, offset + i)).collect();
+                let mut out = std::vec![0xff; set.len().div_ceil(8)];
+                compact_bits(&bits, offset, n, &values, values_offset, &mut out).unwrap();
+                for i in 0..out.len() * 8 {
+                    let wanted = set
+                        .get(i)
+                        .is_some_and(|at| bit(&values, values_offset + at));
+                    assert_eq!(bit(&out, i), wanted);
+                }
+                let starts = set
+                    .iter()
+                    .filter(|i| **i == 0 || !bit(&bits, offset + **i - 1));
+                assert_eq!(
+                    count_runs(&bits, offset, n),
+                    Ok([set.len(), starts.count()])
+                );
+            }
+        }
+        assert!(count_runs(&bits, 1, 320).is_err());
+        assert!(compact_bits(&bits, 0, 8, &values, 0, &mut [0; 2]).is_err());
+        assert!(compact_bits(&bits, 0, 8, &[], 0, &mut [0; 1]).is_err());
     }
 
     #[test]

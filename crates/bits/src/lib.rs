@@ -39,10 +39,13 @@ mod pack;
 mod padded;
 mod prefix;
 mod stats;
+mod strings;
 mod within;
 mod word;
 
-pub use bitmap::{compact, copy_bits, count_ones, expand, expand_over, fill_bits};
+pub use bitmap::{
+    compact, compact_bits, copy_bits, count_ones, count_runs, expand, expand_over, fill_bits,
+};
 pub use equal::equal_bytes;
 pub use gather::{gather, gather_padded, largest};
 pub use loops::{Level, level, limit_level};
@@ -53,6 +56,7 @@ pub use pack::{
 pub use padded::PaddedStrings;
 pub use prefix::{equal_ends, prefix_sum};
 pub use stats::{Extent, WidthHistogram, extent, width_histogram};
+pub use strings::{STRING_SLACK_BYTES, compact_strings, selected_bytes};
 pub use within::{float_key, within, within_floats, within_wide};
 pub use word::{Word, read_value, write_value};
 

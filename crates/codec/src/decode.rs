@@ -310,9 +310,10 @@ pub trait Decoder: Send + Sync {
         Ok(None)
     }
 
-    /// Evaluates a predicate on every value of `unit` without decoding all of them: sets bit `offset + i` of `out` if
-    /// it holds for value `i`, else clears it. Returns `false` and leaves `out` unchanged if this decoder cannot do
-    /// better than decode and compare, which the caller then does.
+    /// Evaluates a predicate on the selected values of `unit` without decoding all of them: sets bit `offset + i` of
+    /// `out` if it holds for value `i` of the selection, else clears it. Returns `false` and leaves `out` unchanged if
+    /// this decoder cannot do better than decode and compare, which the caller then does
+    /// ([`WithinRange`](crate::toolbox::WithinRange)).
     ///
     /// # Errors
     /// As [`Decoder::decode`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an output that does not
@@ -320,11 +321,12 @@ pub trait Decoder: Send + Sync {
     fn filter(
         &self,
         unit: Unit<'_>,
+        selection: Selection<'_>,
         predicate: &Predicate<'_>,
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let _ = (unit, predicate, scratch, out);
+        let _ = (unit, selection, predicate, scratch, out);
         Ok(false)
     }
 

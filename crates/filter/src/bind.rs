@@ -51,10 +51,45 @@ fn filter(expr: &Expr, schema: &Schema, mode: Mode) -> Result<Filter, FilterErro
                 binder.check_ends(all)?;
                 rest.extend(all.iter().rev());
             }
-            other => conjuncts.push(binder.conjunct(other)?),
+            other => {
+                let next = binder.conjunct(other)?;
+                let is_joined = conjuncts.last_mut().is_some_and(|last| join(last, &next));
+                if !is_joined {
+                    conjuncts.push(next);
+                }
+            }
         }
     }
     Ok(Filter { conjuncts })
+}
+
+/// Adds a conjunct to the one before it, if one is a lower bound of a column and the other an upper bound, so that both
+/// are compared at once. Returns whether they are.
+fn join(last: &mut Conjunct, next: &Conjunct) -> bool {
+    let (
+        Node::Test { field, path, test },
+        Node::Test {
+            field: of,
+            path: below,
+            test: other,
+        },
+    ) = (&mut last.node, &next.node)
+    else {
+        return false;
+    };
+    let (Kind::Range(range), Kind::Range(more)) = (&mut test.kind, &other.kind) else {
+        return false;
+    };
+    if (*field, &*path) != (*of, below) {
+        return false;
+    }
+    match (&range.low, &range.high, &more.low, &more.high) {
+        (Some(_), None, None, Some(high)) => range.high = Some(high.clone()),
+        (None, Some(_), Some(low), None) => range.low = Some(low.clone()),
+        _ => return false,
+    }
+    last.expr = Expr::And(vec![last.expr.clone(), next.expr.clone()]);
+    true
 }
 
 struct Binder<'a> {

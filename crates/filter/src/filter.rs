@@ -1,13 +1,17 @@
 //! Conditions bound to a schema, and the rows that pass them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Float16Array, Float32Array, Float64Array, RecordBatch, Scalar};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
+use half::f16;
+use tarsia_codec::{NumberRange, Order};
 
 use crate::expr::Expr;
+use crate::range::Range;
 use crate::test::{Kind, Test};
 use crate::truth::Truth;
 
@@ -23,6 +27,18 @@ pub struct Conjunct {
     pub(crate) expr: Expr,
     pub(crate) fields: Vec<usize>,
     pub(crate) node: Node,
+}
+
+/// The only thing that a conjunct asks: whether the values of a column lie in a range of numbers. It is true of no
+/// null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnRange {
+    /// The number of the top-level field.
+    pub field: usize,
+    /// The numbers, as the bytes of the column's values are numbers.
+    pub numbers: NumberRange,
+    /// True if it asks for the values outside of the range.
+    pub is_negated: bool,
 }
 
 /// A condition whose columns and literals are bound.
@@ -80,6 +96,37 @@ impl Conjunct {
         &self.fields
     }
 
+    /// The range of numbers that it asks of one column of this type, if that is all that it asks.
+    pub fn number_range(&self, data_type: &DataType) -> Option<ColumnRange> {
+        let (node, is_negated) = match &self.node {
+            Node::Not(inner) => (&**inner, true),
+            other => (other, false),
+        };
+        let Node::Test { field, path, test } = node else {
+            return None;
+        };
+        if !path.is_empty() || test.values != *data_type {
+            return None;
+        }
+        let numbers = match &test.kind {
+            Kind::Equal(value) => Range::of(value).numbers(data_type),
+            Kind::Range(range) => range.numbers(data_type),
+            _ => return None,
+        };
+        let mut numbers = numbers.ok()??;
+        if test.nan_is_unknown && numbers.order == Order::Float {
+            if is_negated {
+                return None;
+            }
+            numbers = numbers.and(&no_nan(data_type)?);
+        }
+        Some(ColumnRange {
+            field: *field,
+            numbers,
+            is_negated,
+        })
+    }
+
     /// Finds the rows for which it is true, one bit per row. `columns` are the arrays of [`Conjunct::fields`], in their
     /// order, all of `n_rows` rows. A dictionary array or runs may stand for an array of their values.
     ///
@@ -110,6 +157,30 @@ impl fmt::Display for Conjunct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.expr.fmt(f)
     }
+}
+
+/// The range of the floating-point values of a type that are numbers.
+fn no_nan(data_type: &DataType) -> Option<NumberRange> {
+    let [low, high]: [ArrayRef; 2] = match data_type {
+        DataType::Float16 => {
+            let ends = [f16::NEG_INFINITY, f16::INFINITY];
+            ends.map(|end| Arc::new(Float16Array::from(vec![end])) as ArrayRef)
+        }
+        DataType::Float32 => {
+            let ends = [f32::NEG_INFINITY, f32::INFINITY];
+            ends.map(|end| Arc::new(Float32Array::from(vec![end])) as ArrayRef)
+        }
+        DataType::Float64 => {
+            let ends = [f64::NEG_INFINITY, f64::INFINITY];
+            ends.map(|end| Arc::new(Float64Array::from(vec![end])) as ArrayRef)
+        }
+        _ => return None,
+    };
+    let range = Range {
+        low: Range::of(&Scalar::new(low)).low,
+        high: Range::of(&Scalar::new(high)).high,
+    };
+    range.numbers(data_type).ok().flatten()
 }
 
 /// Columns of some rows.

@@ -61,6 +61,6 @@ mod truth;
 
 pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
-pub use filter::{Conjunct, Filter};
+pub use filter::{ColumnRange, Conjunct, Filter};
 pub use literal::Literal;
 pub use prove::{ColumnBounds, Proof};

@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, Datum, Scalar};
 use arrow_buffer::{BooleanBuffer, MutableBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType};
-use tarsia_bits::{Word, float_key, within, within_floats, within_wide};
+use tarsia_codec::{NumberRange, Order};
 
 /// The bounds of a range.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Range {
 }
 
 /// An end of a range.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Bound {
     pub(crate) value: Scalar<ArrayRef>,
     /// True if it belongs to the range.
@@ -22,13 +22,25 @@ pub(crate) struct Bound {
 }
 
 impl Range {
+    /// The range of one value.
+    pub(crate) fn of(value: &Scalar<ArrayRef>) -> Self {
+        let bound = || Bound {
+            value: value.clone(),
+            is_inclusive: true,
+        };
+        Self {
+            low: Some(bound()),
+            high: Some(bound()),
+        }
+    }
+
     /// The bits of the values of an array within it, whatever is null.
     ///
     /// # Errors
     /// The bounds have another type.
     pub(crate) fn holds(&self, array: &ArrayRef) -> Result<BooleanBuffer, ArrowError> {
-        match numbers(self, array)? {
-            Some(bits) => Ok(bits),
+        match self.numbers(array.data_type())? {
+            Some(numbers) => test_numbers(array, &numbers),
             None => self.compared(array),
         }
     }
@@ -61,120 +73,75 @@ impl Range {
     }
 }
 
-/// How the bytes of a type are in order.
-#[derive(Clone, Copy)]
-enum Order {
-    Signed,
-    Unsigned,
-    /// The `totalOrder` of IEEE 754.
-    Float,
+/// The order of a type's bytes, if its values are numbers of at most 16 bytes.
+pub(crate) fn order_of(data_type: &DataType) -> Option<Order> {
+    let bytes = data_type.primitive_width()?;
+    let order = match data_type {
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => Order::Unsigned,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => Order::Float,
+        // Intervals of days have parts, and 32 bytes are left to Arrow.
+        DataType::Interval(_) | DataType::Decimal256(..) => return None,
+        _ => Order::Signed,
+    };
+    NumberRange::all(order, bytes).map(|_| order)
 }
 
-/// A type whose values are numbers of at most 16 bytes.
-#[derive(Clone, Copy)]
-struct Number {
-    order: Order,
-    bytes: usize,
-}
-
-impl Number {
-    fn of(data_type: &DataType) -> Option<Self> {
-        let bytes = data_type.primitive_width()?;
-        let order = match data_type {
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
-                Order::Unsigned
-            }
-            DataType::Float16 | DataType::Float32 | DataType::Float64 => Order::Float,
-            // Intervals of days have parts, and 32 bytes are left to Arrow.
-            DataType::Interval(_) | DataType::Decimal256(..) => return None,
-            _ => Order::Signed,
+impl Range {
+    /// The numbers of the values of a type that lie in it; `None` for types that are no such numbers.
+    ///
+    /// # Errors
+    /// The bounds have another type.
+    pub(crate) fn numbers(&self, data_type: &DataType) -> Result<Option<NumberRange>, ArrowError> {
+        let Some(order) = order_of(data_type) else {
+            return Ok(None);
         };
-        Some(Self { order, bytes })
-    }
-
-    /// The numbers that the type has, or the keys of floating-point values.
-    fn all(self) -> (i128, i128) {
-        let bits = 8 * self.bytes as u32;
-        match self.order {
-            Order::Unsigned => (0, (1 << bits) - 1),
-            Order::Signed | Order::Float => (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits)),
+        // No number of 16 bytes is below the smallest or above the largest.
+        let mut numbers = NumberRange {
+            order,
+            low: i128::MIN,
+            high: i128::MAX,
+        };
+        let none = NumberRange {
+            order,
+            low: 1,
+            high: 0,
+        };
+        if let Some(low) = &self.low {
+            let number = number_of(&low.value, order, data_type)?;
+            match number.checked_add(i128::from(!low.is_inclusive)) {
+                Some(number) => numbers.low = number,
+                None => return Ok(Some(none)),
+            }
         }
-    }
-
-    /// The number of the first value in `bytes`, or its key.
-    fn read(self, bytes: &[u8]) -> Option<i128> {
-        let bytes = bytes.get(..self.bytes)?;
-        let mut wide = [0; 16];
-        wide.get_mut(..self.bytes)?.copy_from_slice(bytes);
-        let value = i128::from_le_bytes(wide);
-        let unused = 128 - 8 * self.bytes as u32;
-        let signed = value << unused >> unused;
-        Some(match self.order {
-            Order::Unsigned => value,
-            Order::Signed => signed,
-            Order::Float => match self.bytes {
-                2 => i128::from(float_key(value as u16) as i16),
-                4 => i128::from(float_key(value as u32) as i32),
-                _ => i128::from(float_key(value as u64) as i64),
-            },
-        })
+        if let Some(high) = &self.high {
+            let number = number_of(&high.value, order, data_type)?;
+            match number.checked_sub(i128::from(!high.is_inclusive)) {
+                Some(number) => numbers.high = number,
+                None => return Ok(Some(none)),
+            }
+        }
+        Ok(Some(numbers))
     }
 }
 
-/// The bits of the numbers within a range; `None` for types that are no such numbers.
-///
-/// # Errors
-/// The bounds have another type.
-fn numbers(range: &Range, array: &ArrayRef) -> Result<Option<BooleanBuffer>, ArrowError> {
-    let Some(number) = Number::of(array.data_type()) else {
-        return Ok(None);
-    };
-    let (least, most) = number.all();
-    let low = match &range.low {
-        None => Some(least),
-        Some(bound) => number_of(bound, number, array.data_type())?
-            .checked_add(i128::from(!bound.is_inclusive)),
-    };
-    let high = match &range.high {
-        None => Some(most),
-        Some(bound) => number_of(bound, number, array.data_type())?
-            .checked_sub(i128::from(!bound.is_inclusive)),
-    };
+/// The bits of the values of an array whose numbers lie in a range, whatever is null. The range must be of the order of
+/// their type, or of numbers without a sign for keys of dictionaries.
+pub(crate) fn test_numbers(
+    array: &dyn Array,
+    numbers: &NumberRange,
+) -> Result<BooleanBuffer, ArrowError> {
+    let width = array.data_type().primitive_width().unwrap_or_default();
     let n = array.len();
-    let (Some(low), Some(high)) = (low, high) else {
-        return Ok(Some(BooleanBuffer::new_unset(n)));
-    };
-    if low > high || low > most || high < least {
-        return Ok(Some(BooleanBuffer::new_unset(n)));
-    }
     let data = array.to_data();
-    let start = data.offset() * number.bytes;
+    let start = data.offset() * width;
     let buffer = data.buffers().first().map_or(&[][..], |it| it.as_slice());
-    let values = buffer.get(start..start + n * number.bytes);
+    let values = buffer.get(start..start + n * width);
     let values = values.ok_or_else(|| wrong("an array without its values"))?;
     let mut bits = MutableBuffer::from_len_zeroed(n.div_ceil(8));
-    fn words<T: Word>(
-        order: Order,
-        values: &[u8],
-        bounds: [i128; 2],
-        bits: &mut [u8],
-    ) -> Result<(), tarsia_bits::Error> {
-        let [low, high] = bounds.map(|bound| T::from_u64(bound as u64));
-        match order {
-            Order::Float => within_floats(values, low, high, bits),
-            Order::Signed | Order::Unsigned => within(values, low, high, bits),
-        }
-    }
-    let (order, bounds) = (number.order, [low, high]);
-    let set = match number.bytes {
-        1 => words::<u8>(order, values, bounds, &mut bits),
-        2 => words::<u16>(order, values, bounds, &mut bits),
-        4 => words::<u32>(order, values, bounds, &mut bits),
-        8 => words::<u64>(order, values, bounds, &mut bits),
-        _ => within_wide(values, low, high, &mut bits),
-    };
-    set.map_err(|error| wrong(&error.to_string()))?;
-    Ok(Some(BooleanBuffer::new(bits.into(), 0, n)))
+    numbers
+        .test(width, values, &mut bits)
+        .map_err(|error| wrong(&error.to_string()))?;
+    Ok(BooleanBuffer::new(bits.into(), 0, n))
 }
 
 /// The bits of the values that equal one, whatever is null.
@@ -185,22 +152,19 @@ pub(crate) fn equal(
     array: &ArrayRef,
     value: &Scalar<ArrayRef>,
 ) -> Result<BooleanBuffer, ArrowError> {
-    if Number::of(array.data_type()).is_none() {
+    if order_of(array.data_type()).is_none() {
         return Ok(cmp::eq(array, value)?.into_parts().0);
     }
-    let bound = || {
-        Some(Bound {
-            value: value.clone(),
-            is_inclusive: true,
-        })
-    };
-    let (low, high) = (bound(), bound());
-    Range { low, high }.holds(array)
+    Range::of(value).holds(array)
 }
 
 /// The number of a bound.
-fn number_of(bound: &Bound, number: Number, data_type: &DataType) -> Result<i128, ArrowError> {
-    let (value, _) = bound.value.get();
+fn number_of(
+    bound: &Scalar<ArrayRef>,
+    order: Order,
+    data_type: &DataType,
+) -> Result<i128, ArrowError> {
+    let (value, _) = bound.get();
     if value.data_type() != data_type {
         return Err(ArrowError::SchemaError(format!(
             "a column of type {data_type} where the bound has the type {}",
@@ -208,9 +172,11 @@ fn number_of(bound: &Bound, number: Number, data_type: &DataType) -> Result<i128
         )));
     }
     let data = value.to_data();
+    let width = data_type.primitive_width().unwrap_or_default();
     let buffer = data.buffers().first().map_or(&[][..], |it| it.as_slice());
-    let bytes = buffer.get(data.offset() * number.bytes..);
-    let found = bytes.and_then(|bytes| number.read(bytes));
+    let start = data.offset() * width;
+    let bytes = buffer.get(start..start + width);
+    let found = bytes.and_then(|bytes| NumberRange::number(order, bytes));
     found.ok_or_else(|| wrong("a bound without its value"))
 }
 

@@ -10,8 +10,10 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, NullBuf
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 
+use tarsia_codec::{NumberRange, Order};
+
 use crate::like::Pattern;
-use crate::range::{Range, equal};
+use crate::range::{Range, equal, test_numbers};
 use crate::set::Set;
 use crate::truth::Truth;
 
@@ -71,9 +73,12 @@ impl Test {
         if values.len() > keys.len() {
             return self.truth(&take(values, keys, None)?);
         }
-        let of_values: BooleanArray = self.truth(values)?.into();
-        let of_rows = take(&of_values, keys, None)?;
-        Ok(of_rows.as_boolean().clone().into())
+        let of_values = self.truth(values)?;
+        let truth = Truth {
+            yes: by_keys(of_values.yes, keys)?,
+            no: by_keys(of_values.no, keys)?,
+        };
+        Ok(truth.known_unless_null(keys.nulls()))
     }
 
     fn of_runs<R: RunEndIndexType>(&self, array: &ArrayRef) -> Result<Truth, ArrowError> {
@@ -136,6 +141,31 @@ impl Test {
             false => truth,
         })
     }
+}
+
+/// The bits of a dictionary's values by keys. What is set for null keys has no meaning.
+fn by_keys(bits: BooleanBuffer, keys: &dyn Array) -> Result<BooleanBuffer, ArrowError> {
+    let range = |run: (usize, usize)| NumberRange {
+        order: Order::Unsigned,
+        low: run.0 as i128,
+        high: run.1 as i128 - 1,
+    };
+    // Keys of one run of values are compared with its ends, which is faster than to look them up.
+    if let Some(run) = only_run(&bits) {
+        return test_numbers(keys, &range(run));
+    }
+    if let Some(run) = only_run(&!&bits) {
+        return Ok(!&test_numbers(keys, &range(run))?);
+    }
+    let found = take(&BooleanArray::new(bits, None), keys, None)?;
+    Ok(found.as_boolean().values().clone())
+}
+
+/// The first and the end of the only run of set bits; an empty one if none is set. `None` if there are several.
+fn only_run(bits: &BooleanBuffer) -> Option<(usize, usize)> {
+    let mut runs = bits.set_slices();
+    let first = runs.next().unwrap_or_default();
+    runs.next().is_none().then_some(first)
 }
 
 fn nulls_of(array: &ArrayRef) -> BooleanBuffer {

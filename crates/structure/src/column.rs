@@ -3,12 +3,16 @@
 mod compact;
 
 #[cfg(feature = "zero-copy")]
+use alloc::boxed::Box;
+#[cfg(feature = "zero-copy")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 #[cfg(feature = "zero-copy")]
-use tarsia_codec::toolbox::{VIEW_BYTES, VIEW_INLINE_BYTES};
+use tarsia_codec::NumberRange;
+#[cfg(feature = "zero-copy")]
+use tarsia_codec::toolbox::{VIEW_BYTES, VIEW_INLINE_BYTES, WithinRange};
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Result, Scratch, Selection, Unit,
     ValueType, limits,
@@ -48,7 +52,7 @@ pub struct RawColumn {
 
 /// The form in which byte strings are collected.
 #[cfg(feature = "zero-copy")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Collects {
     /// Their ends and their bytes.
     All,
@@ -60,7 +64,15 @@ enum Collects {
     EntryViews,
     /// The numbers of these entries, as values of 4 bytes. Also of values of fixed width.
     EntryCodes,
+    /// Whether they lie in a range, as bits. Of values of fixed width.
+    Within(Box<NumberRange>),
 }
+
+/// Place for a decoder that is made for one block.
+#[cfg(feature = "zero-copy")]
+type Place<'a> = Option<WithinRange<'a>>;
+#[cfg(not(feature = "zero-copy"))]
+type Place<'a> = core::marker::PhantomData<&'a ()>;
 
 /// Rows that a kernel has decoded; see [`RawColumn::push_decoded`].
 #[derive(Debug, Clone, Copy)]
@@ -231,6 +243,18 @@ impl RawColumn {
         Ok(codes)
     }
 
+    /// Room for a bit for each of `rows_max` values of fixed width: whether it lies in a range. Pages of full-zip
+    /// blocks are refused. Bits of null values mean nothing.
+    ///
+    /// # Errors
+    /// As [`RawColumn::new`].
+    #[cfg(feature = "zero-copy")]
+    pub fn within(range: NumberRange, rows_max: usize, take: Take<'_>) -> Result<Self> {
+        let mut bits = Self::new(ValueType::Bits, rows_max, 0, take)?;
+        bits.collects = Collects::Within(Box::new(range));
+        Ok(bits)
+    }
+
     /// The parts, and the entries that views or codes refer to: in the order of the views' buffer numbers, or of the
     /// codes.
     #[cfg(feature = "zero-copy")]
@@ -284,19 +308,35 @@ impl RawColumn {
         if self.collects == Collects::EntryCodes {
             return true;
         }
+        #[cfg(feature = "zero-copy")]
+        if let Collects::Within(range) = &self.collects {
+            let width = value_type.fixed_bytes();
+            return width.is_some_and(|width| NumberRange::all(range.order, width).is_some());
+        }
         value_type == self.value_type
     }
 
-    /// Returns the decoder of a block's values, and its input.
+    /// Returns the decoder of what is collected of a block's values, and its input. The decoder may be put in `place`.
     fn source<'a>(
         &self,
         page: &'a PageDecoder,
         block: &Block<'a>,
+        place: &'a mut Place<'a>,
     ) -> Result<(&'a dyn Decoder, Unit<'a>)> {
+        #[cfg(not(feature = "zero-copy"))]
+        let _ = place;
         let (tree, unit) = (page.tree(block)?, block.encoded_values());
         #[cfg(feature = "zero-copy")]
-        match self.collects {
+        match &self.collects {
             Collects::All => {}
+            Collects::Within(range) => {
+                let values = WithinRange {
+                    values: tree,
+                    width: page.value_type().fixed_bytes().unwrap_or_default(),
+                    range: **range,
+                };
+                return Ok((place.insert(values), unit));
+            }
             Collects::Lengths => {
                 return match tree.strings(unit)? {
                     Some(strings) => Ok((strings.lengths, strings.unit)),
@@ -681,7 +721,8 @@ impl RawColumn {
         n_rows: usize,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (tree, unit) = self.source(page, block)?;
+        let mut place = Default::default();
+        let (tree, unit) = self.source(page, block, &mut place)?;
         let rows = self.rows;
         let out = match self.value_type {
             ValueType::Bits => Output::Bits {

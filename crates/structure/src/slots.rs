@@ -1,7 +1,8 @@
 //! Between dense values and slots: what a validity bitmap says about where values go.
 
 use tarsia_bits::fill_bits;
-use tarsia_codec::{BitSlice, Error, Result};
+use tarsia_codec::toolbox::BitsOut;
+use tarsia_codec::{BitSlice, Error, Output, Result};
 
 /// Copies all of `bits` to bit `offset` on; neighbours keep theirs.
 ///
@@ -42,21 +43,19 @@ pub fn rank_indices(
 }
 
 /// Bit `offset + i` becomes the next dense bit where `bits[i]` is set, else 0.
-pub fn spread_bits(bytes: &mut [u8], offset: usize, bits: BitSlice<'_>, dense: &[u8]) {
-    fill_bits(bytes, offset, bits.len(), false);
-    let mut next = 0;
-    for base in (0..bits.len()).step_by(64) {
-        let mut word = bits.word(base);
-        while word != 0 {
-            let at = offset + base + word.trailing_zeros() as usize;
-            let value = dense.get(next / 8).copied().unwrap_or_default() >> (next % 8) & 1;
-            if let Some(byte) = bytes.get_mut(at / 8) {
-                *byte |= value << (at % 8);
-            }
-            next += 1;
-            word &= word - 1;
-        }
-    }
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where they do not fit.
+pub fn spread_bits(
+    bytes: &mut [u8],
+    offset: usize,
+    bits: BitSlice<'_>,
+    dense: &[u8],
+) -> Result<()> {
+    let mut to = BitsOut::new(Output::Bits { bytes, offset }, bits.len())?;
+    to.fill(false);
+    to.spread(bits, dense);
+    Ok(())
 }
 
 /// Slot `i` becomes the next dense value where `bits[i]` is set, else zero.
@@ -134,7 +133,7 @@ mod tests {
                 }
                 let dense = bitmap(n);
                 let mut out = vec![0xff; (len + 5).div_ceil(8)];
-                spread_bits(&mut out, 5, bits, &dense);
+                spread_bits(&mut out, 5, bits, &dense).unwrap();
                 for i in 0..len {
                     let rank = (0..i).filter(|i| bits.get(*i)).count();
                     let want = bits.get(i) && dense[rank / 8] >> (rank % 8) & 1 == 1;

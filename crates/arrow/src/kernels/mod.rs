@@ -9,6 +9,8 @@
     reason = "constructors without checks; each use names the check that makes it sound"
 )]
 
+mod selected;
+
 use arrow_array::types::{
     ArrowDictionaryKeyType, BinaryViewType, ByteArrayType, ByteViewType, StringViewType,
 };
@@ -24,6 +26,8 @@ use tarsia_codec::toolbox::{VIEW_BYTES, write_views};
 use tarsia_codec::{BitSlice, Error, Result, limits};
 
 use crate::pool::Pool;
+
+pub(super) use selected::selected_strings;
 
 /// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2
 /// GiB; for text the data is UTF-8 and no offset stands inside a character.

@@ -117,6 +117,68 @@ fn count_ones_body(bytes: &[u8], at: usize, len: usize) -> usize {
     n + last.count_ones() as usize
 }
 
+dispatch! {
+    /// Set bits among `len` from bit `at`, and runs of them.
+    pub(crate) fn count_runs<>(bytes: &[u8], at: usize, len: usize) -> [usize; 2] = count_runs_body;
+}
+
+#[inline(always)]
+fn count_runs_body(bytes: &[u8], at: usize, len: usize) -> [usize; 2] {
+    let (mut n_ones, mut n_runs, mut last) = (0, 0, 0);
+    for first in (0..len).step_by(64) {
+        let word = word_at(bytes, at + first) & low_bits((len - first).min(64));
+        // A run begins where the bit before is not set.
+        let begins = word & !(word << 1 | last);
+        n_ones += word.count_ones() as usize;
+        n_runs += begins.count_ones() as usize;
+        last = word >> 63;
+    }
+    [n_ones, n_runs]
+}
+
+dispatch! {
+    /// Collects the bits of `values`, from bit `values_at` on, whose bit in `bits`, from bit `at` on, is set: at the
+    /// front of `out`, which has room for them.
+    pub(crate) fn compact_bits<>(
+        bits: &[u8],
+        at: usize,
+        len: usize,
+        values: &[u8],
+        values_at: usize,
+        out: &mut [u8]
+    ) -> () = compact_bits_body;
+}
+
+#[inline(always)]
+fn compact_bits_body(
+    bits: &[u8],
+    at: usize,
+    len: usize,
+    values: &[u8],
+    values_at: usize,
+    out: &mut [u8],
+) {
+    out.fill(0);
+    let mut done = 0_usize;
+    for first in (0..len).step_by(64) {
+        let mut word = word_at(bits, at + first) & low_bits((len - first).min(64));
+        let value = word_at(values, values_at + first);
+        let (mut found, mut n_found) = (0_u64, 0);
+        while word != 0 {
+            found |= (value >> word.trailing_zeros() & 1) << n_found;
+            n_found += 1;
+            word &= word - 1;
+        }
+        // Bits that were not set before.
+        let shifted = (u128::from(found) << (done % 8)).to_le_bytes();
+        let places = out.get_mut(done / 8..).unwrap_or_default();
+        for (to, byte) in places.iter_mut().zip(shifted).take(9) {
+            *to |= byte;
+        }
+        done += n_found as usize;
+    }
+}
+
 /// A fixed-size run of slots under one word of validity.
 const SLOTS: usize = 64;
 

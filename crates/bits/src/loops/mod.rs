@@ -5,6 +5,7 @@
 //! body compiled for the baseline.
 
 pub(crate) mod bitmap;
+pub(crate) mod compress;
 pub(crate) mod gather;
 pub(crate) mod pack;
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]

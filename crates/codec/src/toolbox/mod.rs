@@ -2,16 +2,19 @@
 //!
 //! | module | for |
 //! |---|---|
+//! | `bits_out` | bits of an output ([`BitsOut`]) |
 //! | `bytes` | fields of untrusted bytes, parts with their length ([`ByteReader`], [`append_sized`]) |
 //! | `select` | children as an array, selections for layouts that have none of their own ([`decode_by_gather`]) |
 //! | `numbers` | children whose values are lengths or codes ([`NumbersUnit`]) |
 //! | `exceptions` | values that are stored apart, with their positions ([`Exceptions`]) |
+//! | `within` | which values lie in a range of numbers ([`WithinRange`]) |
 //! | `views` | Arrow views of byte strings ([`write_views`]) |
 //! | `runs` | runs of equal values ([`run_starts`], [`is_constant`]) |
 //! | `samples` | samples, lengths of strings ([`sample_of`], [`lengths_of`]) |
 //! | `distinct` | distinct values and their codes ([`Distinct`]) |
 //! | `tokens` | strings as tokens of a dictionary ([`strings_worth_tokens`], [`FirstPageSizes`]) |
 
+mod bits_out;
 mod bytes;
 mod distinct;
 mod exceptions;
@@ -22,7 +25,10 @@ mod select;
 mod tokens;
 #[cfg(not(feature = "kernel"))]
 mod views;
+#[cfg(not(feature = "kernel"))]
+mod within;
 
+pub use bits_out::BitsOut;
 pub use bytes::{ByteReader, append_sized, check_zero};
 pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
 pub use exceptions::{ExceptionFields, Exceptions, Positions, position_bytes, write_exceptions};
@@ -33,3 +39,5 @@ pub use select::{children_of, decode_bits, decode_by_gather};
 pub use tokens::{FirstPageSizes, codes_between, strings_worth_tokens};
 #[cfg(not(feature = "kernel"))]
 pub use views::{VIEW_BYTES, VIEW_INLINE_BYTES, view_in, view_of, write_views};
+#[cfg(not(feature = "kernel"))]
+pub use within::{WithinRange, test_values};

@@ -108,6 +108,39 @@ impl Decoder for BitpackDecoder {
         let packed_at = reader.position();
         Ok(Reach::bytes(packed_at + start..packed_at + end))
     }
+
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: tarsia_codec::Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::{NumberRange, Predicate, toolbox::BitsOut};
+
+        let Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        let start = match selection {
+            Selection::All => 0,
+            Selection::Range { start, .. } => start as usize,
+            Selection::Indices(_) => return Ok(false),
+        };
+        if NumberRange::all(range.order, self.value_bytes).is_none() {
+            return Ok(false);
+        }
+        let mut out = BitsOut::new(out, selection.check(unit.len)?)?;
+        let unit = Unit::parse(unit.bytes, unit.len as usize, self.value_bytes, self.mode)?;
+        match self.value_bytes {
+            1 => unit.find_within::<1>(start, range, scratch, &mut out),
+            2 => unit.find_within::<2>(start, range, scratch, &mut out),
+            4 => unit.find_within::<4>(start, range, scratch, &mut out),
+            _ => unit.find_within::<8>(start, range, scratch, &mut out),
+        }?;
+        Ok(true)
+    }
 }
 
 #[cfg(not(feature = "kernel"))]
@@ -213,7 +246,7 @@ impl Unit<'_> {
     }
 
     /// Index of the first patch at or after `value`.
-    fn first_patch(&self, value: usize) -> usize {
+    pub(crate) fn first_patch(&self, value: usize) -> usize {
         if value == 0 {
             return 0;
         }
@@ -222,7 +255,7 @@ impl Unit<'_> {
     }
 
     /// Applies patches to `to`, which holds the unpacked values from `start` on.
-    fn patch_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
+    pub(crate) fn patch_range<const B: usize>(&self, start: usize, to: &mut [u8]) -> Result<()> {
         if self.positions.is_empty() {
             return Ok(());
         }

@@ -66,6 +66,8 @@ mod layout;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(not(feature = "kernel"))]
+mod filter;
 #[cfg(feature = "encode")]
 mod plan;
 

@@ -81,6 +81,7 @@ impl Decoder for ConstantDecoder {
     fn filter(
         &self,
         unit: Unit<'_>,
+        selection: Selection<'_>,
         predicate: &tarsia_codec::Predicate<'_>,
         _scratch: &mut Scratch,
         out: Output<'_>,
@@ -89,7 +90,7 @@ impl Decoder for ConstantDecoder {
         let Some(holds) = predicate.holds(self.value_type, value) else {
             return Ok(false);
         };
-        let n = unit.len as usize;
+        let n = selection.check(unit.len)?;
         let (to, offset) = out.into_bits(n)?;
         fill_bits(to, offset, n, holds);
         Ok(true)

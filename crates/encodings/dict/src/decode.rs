@@ -9,6 +9,8 @@ use tarsia_codec::{
 };
 
 use crate::Dict;
+#[cfg(not(feature = "kernel"))]
+use crate::filter;
 use crate::gather::{
     Codes, Misfit, Padded, Strings, equal_length, gather_codes, gather_equal, gather_strings,
 };
@@ -210,6 +212,45 @@ impl Decoder for BlockDecoder {
         });
         finish(done, &unit, selection, room)
     }
+
+    /// Tests the entries, unless they are more than the values.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        let tarsia_codec::Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        let n_selected = selection.check(unit.len)?;
+        let parts = BlockParts::parse(&unit, self.code_bytes, self.value_type)?;
+        let Some(width) = filter::width_of(self.value_type, range) else {
+            return Ok(false);
+        };
+        if parts.values.len as usize > n_selected {
+            return Ok(false);
+        }
+        let mut out = tarsia_codec::toolbox::BitsOut::new(out, n_selected)?;
+        let entries_bytes = parts.values.len as usize * width;
+        scratch.with_values(entries_bytes, |entries: &mut [u8], scratch| {
+            let to = Output::Fixed(&mut *entries);
+            self.values
+                .decode(parts.values, Selection::All, scratch, to)?;
+            let coded = filter::Coded {
+                entries,
+                width,
+                codes: &*self.codes,
+                unit: parts.codes,
+                code_bytes: self.code_bytes,
+            };
+            coded.find_within(selection, range, scratch, &mut out)
+        })?;
+        Ok(true)
+    }
 }
 
 impl Decoder for PageDecoder {
@@ -228,6 +269,44 @@ impl Decoder for PageDecoder {
             self.gather(codes, out)
         });
         finish(done, &unit, selection, room)
+    }
+
+    /// Tests the entries, unless they are more than the values.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        let tarsia_codec::Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        let n_selected = selection.check(unit.len)?;
+        let entries = &self.entries.0;
+        let dictionary = &**entries.dictionary.values();
+        let Some(width) = filter::width_of(self.value_type, range) else {
+            return Ok(false);
+        };
+        let OwnedValues::Fixed { bytes, .. } = dictionary else {
+            return Ok(false);
+        };
+        // Who asks which entries are used wants them decoded.
+        if dictionary.len() > n_selected || entries.dictionary.used().is_some() {
+            return Ok(false);
+        }
+        let mut out = tarsia_codec::toolbox::BitsOut::new(out, n_selected)?;
+        let coded = filter::Coded {
+            entries: bytes,
+            width,
+            codes: &*entries.codes,
+            unit: layout::codes_unit(unit.bytes, unit.len, entries.code_bytes),
+            code_bytes: entries.code_bytes,
+        };
+        coded.find_within(selection, range, scratch, &mut out)?;
+        Ok(true)
     }
 
     #[cfg(not(feature = "kernel"))]

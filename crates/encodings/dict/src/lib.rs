@@ -42,6 +42,8 @@ extern crate alloc;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(not(feature = "kernel"))]
+mod filter;
 mod gather;
 mod layout;
 #[cfg(feature = "encode")]

@@ -67,6 +67,78 @@ impl Decoder for UnitDecoder {
         scratch.give(mask);
         done.map(|()| 0)
     }
+
+    /// Tests the frequent value once, and the exceptions.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::{NumberRange, Predicate, toolbox::BitsOut};
+
+        let Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        if NumberRange::all(range.order, self.width).is_none() {
+            return Ok(false);
+        }
+        let n_selected = selection.check(unit.len)?;
+        if !matches!(selection, Selection::All) {
+            return Ok(false);
+        }
+        let mut out = BitsOut::new(out, n_selected)?;
+        self.find_within(&unit, range, scratch, &mut out)?;
+        Ok(true)
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+impl UnitDecoder {
+    /// Tests all values of a unit.
+    fn find_within(
+        &self,
+        unit: &Unit<'_>,
+        range: &tarsia_codec::NumberRange,
+        scratch: &mut Scratch,
+        out: &mut tarsia_codec::toolbox::BitsOut<'_>,
+    ) -> Result<()> {
+        use tarsia_codec::{NumberRange, toolbox::WithinRange};
+
+        let parts = UnitParts::parse(unit, self.width)?;
+        let top = NumberRange::number(range.order, parts.top);
+        out.fill(top.is_some_and(|top| range.contains(top)));
+        let n = parts.exceptions.len as usize;
+        scratch.with_values(out.len().div_ceil(8), |mask: &mut [u8], scratch| {
+            let to = Output::Bits {
+                bytes: &mut *mask,
+                offset: 0,
+            };
+            self.mask.decode(parts.mask, Selection::All, scratch, to)?;
+            let mask = BitSlice::new(mask, 0, out.len())?;
+            if mask.count_ones() != n {
+                let allowed = "the number of set bits in the mask";
+                return Err(bad_count(parts.exceptions.len, allowed));
+            }
+            scratch.with_values(n.div_ceil(8), |found: &mut [u8], scratch| {
+                let exceptions = WithinRange {
+                    values: &*self.exceptions,
+                    width: self.width,
+                    range: *range,
+                };
+                let to = Output::Bits {
+                    bytes: &mut *found,
+                    offset: 0,
+                };
+                exceptions.decode(parts.exceptions, Selection::All, scratch, to)?;
+                out.spread(mask, found);
+                Ok(())
+            })
+        })
+    }
 }
 
 impl UnitDecoder {

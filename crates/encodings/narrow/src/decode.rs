@@ -47,6 +47,16 @@ struct NarrowDecoder {
     values: Box<dyn Decoder>,
 }
 
+impl NarrowDecoder {
+    /// The unit of the values before they are widened.
+    fn child<'a>(&self, unit: Unit<'a>) -> Unit<'a> {
+        Unit {
+            decoded_bytes: unit.len.saturating_mul(self.params.child_bytes.into()),
+            ..unit
+        }
+    }
+}
+
 impl Decoder for NarrowDecoder {
     fn decode(
         &self,
@@ -59,15 +69,12 @@ impl Decoder for NarrowDecoder {
         let value_bytes = self.value_type.fixed_bytes().unwrap_or_default();
         let to = out.into_fixed(value_bytes, n_selected)?;
         let child_bytes = usize::from(self.params.child_bytes);
-        let child = Unit {
-            bytes: unit.bytes,
-            len: unit.len,
-            decoded_bytes: unit.len.saturating_mul(self.params.child_bytes.into()),
-        };
         // Not larger than the output, which the caller has.
         let mut narrow = scratch.take(n_selected * child_bytes);
         let into = Output::Fixed(&mut narrow);
-        let done = self.values.decode(child, selection, scratch, into);
+        let done = self
+            .values
+            .decode(self.child(unit), selection, scratch, into);
         if done.is_ok() {
             let is_signed = self.params.extension == Extension::Sign;
             match child_bytes {
@@ -91,6 +98,40 @@ impl Decoder for NarrowDecoder {
         scratch: &mut Scratch,
     ) -> Result<tarsia_codec::Reach> {
         self.values.reach(unit, front, range, scratch)
+    }
+
+    /// Tests the values before they are widened: their numbers are the same.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::{NumberRange, Order, Predicate, toolbox::WithinRange};
+
+        let Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        let order = match (range.order, self.params.extension) {
+            (Order::Signed, Extension::Sign) => Order::Signed,
+            (Order::Signed | Order::Unsigned, Extension::Zero) => Order::Unsigned,
+            _ => return Ok(false),
+        };
+        let width = usize::from(self.params.child_bytes);
+        let is_number = NumberRange::all(range.order, self.value_type.fixed_bytes().unwrap_or(0));
+        if is_number.and(NumberRange::all(order, width)).is_none() {
+            return Ok(false);
+        }
+        let values = WithinRange {
+            values: &*self.values,
+            width,
+            range: NumberRange { order, ..*range },
+        };
+        values.decode(self.child(unit), selection, scratch, out)?;
+        Ok(true)
     }
 }
 

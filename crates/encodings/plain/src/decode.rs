@@ -86,6 +86,40 @@ impl Decoder for FixedDecoder {
         let place = |value: u32| value as usize * self.width as usize;
         Ok(Reach::bytes(place(range.start)..place(range.end)))
     }
+
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::toolbox::{BitsOut, test_values};
+        use tarsia_codec::{NumberRange, Predicate};
+
+        let n_selected = selection.check(unit.len)?;
+        let width = self.width as usize;
+        let start = match selection {
+            Selection::All => 0,
+            Selection::Range { start, .. } => start as usize,
+            Selection::Indices(_) => return Ok(false),
+        };
+        let Predicate::Within(range) = predicate else {
+            return Ok(false);
+        };
+        if NumberRange::all(range.order, width).is_none() {
+            return Ok(false);
+        }
+        let values = layout::fixed_values(&unit, self.width)?;
+        // Cannot overflow: the place is inside the unit.
+        let place = start * width..(start + n_selected) * width;
+        let values = values.get(place).unwrap_or_default();
+        let mut out = BitsOut::new(out, n_selected)?;
+        test_values(range, values, width, scratch, &mut out)?;
+        Ok(true)
+    }
 }
 
 struct BitsDecoder;

@@ -53,6 +53,25 @@ struct UnitDecoder {
     values: Box<dyn Decoder>,
 }
 
+impl UnitDecoder {
+    fn runs(&self) -> Runs<'_> {
+        Runs {
+            end_bytes: self.end_bytes,
+            value_type: self.value_type,
+            ends: &*self.ends,
+            values: &*self.values,
+        }
+    }
+}
+
+/// Decoders of runs, to values of any type that has one for each run.
+struct Runs<'a> {
+    end_bytes: EndBytes,
+    value_type: ValueType,
+    ends: &'a dyn Decoder,
+    values: &'a dyn Decoder,
+}
+
 /// Scratch memory for the runs at hand.
 struct Bufs {
     /// The end of each run.
@@ -98,6 +117,52 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<usize> {
+        self.runs().decode(unit, selection, scratch, out)
+    }
+
+    /// Tests one value for each run.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::{NumberRange, Predicate, toolbox::WithinRange};
+
+        let (Predicate::Within(range), Some(width)) = (predicate, self.value_type.fixed_bytes())
+        else {
+            return Ok(false);
+        };
+        if NumberRange::all(range.order, width).is_none() {
+            return Ok(false);
+        }
+        let values = WithinRange {
+            values: &*self.values,
+            width,
+            range: *range,
+        };
+        let bits = Runs {
+            end_bytes: self.end_bytes,
+            value_type: ValueType::Bits,
+            ends: &*self.ends,
+            values: &values,
+        };
+        bits.decode(unit, selection, scratch, out)?;
+        Ok(true)
+    }
+}
+
+impl Runs<'_> {
+    fn decode(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<usize> {
         let n_selected = selection.check(unit.len)?;
         let mut to = match self.value_type {
             ValueType::Fixed(width) => {
@@ -126,9 +191,7 @@ impl Decoder for UnitDecoder {
         }
         Ok(written)
     }
-}
 
-impl UnitDecoder {
     /// Decodes the selected values, `CHUNK_RUNS` runs at a time. Returns the bytes of strings.
     fn chunks(
         &self,

@@ -100,3 +100,61 @@ fn fields_of_structs() {
     let empty = Schema::empty();
     assert!(col("a").eq(1).bind(&empty).is_err());
 }
+
+#[test]
+fn a_lower_and_an_upper_bound_of_a_column_are_one_conjunct() {
+    let numbers = column(Int32Array::from(vec![
+        Some(1),
+        Some(2),
+        None,
+        Some(3),
+        Some(9),
+    ]));
+    let both = Expr::And(vec![col("c").gt(1), col("c").lt_eq(3)]);
+    let filter = both.bind(&numbers.schema()).unwrap();
+    let [conjunct] = filter.conjuncts() else {
+        panic!("{:?}", filter.conjuncts());
+    };
+    assert_eq!(conjunct.to_string(), "c > 1 AND c <= 3");
+    check(&numbers, both, &[1, 3]);
+    // Two lower bounds, and bounds of two columns, are not.
+    let twice = Expr::And(vec![col("c").gt(1), col("c").gt(2)]);
+    assert_eq!(twice.bind(&numbers.schema()).unwrap().conjuncts().len(), 2);
+    check(&numbers, twice, &[3, 4]);
+}
+
+#[test]
+fn a_conjunct_may_ask_for_a_range_of_numbers_alone() {
+    let range = |batch: &RecordBatch, expr: &Expr, is_strict: bool| {
+        let schema = batch.schema();
+        let filter = match is_strict {
+            true => expr.bind_strict(&schema),
+            false => expr.bind(&schema),
+        };
+        filter.unwrap().conjuncts()[0].number_range(schema.field(0).data_type())
+    };
+    let numbers = column(UInt8Array::from(vec![1, 2]));
+    let found = range(&numbers, &col("c").lt(7), false).unwrap();
+    assert!(found.numbers.contains(0) && found.numbers.contains(6) && !found.numbers.contains(7));
+    assert!(!found.is_negated);
+    assert!(range(&numbers, &col("c").ne(7), false).unwrap().is_negated);
+    for other in [
+        col("c").is_null(),
+        col("c").is_in([1, 2]),
+        Expr::Or(vec![col("c").eq(1), col("c").eq(2)]),
+    ] {
+        assert_eq!(range(&numbers, &other, false), None, "{other}");
+    }
+    // In a dictionary, its entries are compared.
+    let entries: DictionaryArray<types::Int8Type> = vec!["a", "b"].into_iter().collect();
+    assert_eq!(range(&column(entries), &col("c").eq("a"), false), None);
+    // NaN lies above all numbers, or among none. Then it is not outside of a range either.
+    let floats = column(Float64Array::from(vec![1.0, f64::NAN]));
+    let nan = tarsia_bits::float_key(f64::NAN.to_bits()) as i64;
+    let above = col("c").gt(1.0);
+    let usual = range(&floats, &above, false).unwrap();
+    assert!(usual.numbers.contains(nan.into()));
+    let strict = range(&floats, &above, true).unwrap();
+    assert!(!strict.numbers.contains(nan.into()));
+    assert_eq!(range(&floats, &above.not(), true), None);
+}

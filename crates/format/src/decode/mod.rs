@@ -15,6 +15,7 @@ mod nested;
 mod parts;
 mod shared;
 mod sizes;
+mod within;
 mod zero_copy;
 
 pub(crate) use column_read::{ColumnRead, Decoding, decoder_of, values_of};

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use rayon::prelude::*;
 use tarsia_arrow::{
@@ -12,6 +14,7 @@ use tarsia_arrow::{
 #[cfg(feature = "kernels")]
 use tarsia_arrow::{ColumnBuffers, array_from_buffers};
 use tarsia_codec::{Result as CodecResult, ValueType};
+use tarsia_filter::ColumnRange;
 use tarsia_structure::Budget;
 
 use super::cancel::Cancel;
@@ -164,6 +167,35 @@ pub(crate) fn decode_flat<B: AsRef<[u8]>>(
     parts
         .map(|parts| ArrayParts { parts })
         .map_err(|error| while_reading(error).in_column(column.name()))
+}
+
+/// The rows of a flat column that are not null and whose values lie in a range of numbers, or do not, without decoding
+/// all of them. `None` if its values have to be decoded.
+pub(crate) fn rows_within<B: AsRef<[u8]>>(
+    file: &OpenFile,
+    read: &ColumnRead<'_, B>,
+    asked: &ColumnRange,
+) -> Result<Option<BooleanBuffer>> {
+    let column = read.column;
+    prepare(file, column, read.plan)?;
+    let Some(raw) = with_memory(file, |memory| read.within(asked.numbers, memory))? else {
+        return Ok(None);
+    };
+    let bits = array_from_raw(&DataType::Boolean, raw, &file.session.pool)
+        .map_err(|error| while_reading(error).in_column(column.name()))?;
+    check_nulls(column, &bits)?;
+    let [bits] = bits.parts.as_slice() else {
+        return Ok(None);
+    };
+    let (bits, nulls) = bits.as_boolean().clone().into_parts();
+    let bits = match asked.is_negated {
+        true => !&bits,
+        false => bits,
+    };
+    Ok(Some(match nulls {
+        Some(nulls) => &bits & nulls.inner(),
+        None => bits,
+    }))
 }
 
 /// Decodes a flat column of byte strings into a dictionary array with keys of type UInt32, where its pages have

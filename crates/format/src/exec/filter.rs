@@ -3,32 +3,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
-use tarsia_arrow::reorder;
+use tarsia_arrow::{Pool, reorder};
 use tarsia_codec::ValueType;
-use tarsia_filter::{Conjunct, Expr, Filter, FilterError};
+use tarsia_filter::{ColumnRange, Conjunct, Expr, Filter, FilterError};
 
 use super::open_file::OpenFile;
+use super::pick::{FoundRows, PickCost};
 use super::window::{Fields, Found, Passed, Reader};
 use super::zones::{Proved, proved, read_zones};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, Projection};
-
-/// Rows are read alone if at most one of so many is open. Others are decoded with those around them, which takes less
-/// time than to pick them, and are left out afterwards. Numbers: measured with runs of 1, 5 and 40 rows, picking them
-/// is faster from one of 100, 30 and 10 rows on.
-const PICKED_SHARE: u64 = 32;
-
-/// As [`PICKED_SHARE`], where byte strings are still to be read: picking them is faster from one of 4 rows on, and they
-/// take most of the time.
-const PICKED_SHARE_OF_STRINGS: u64 = 8;
 
 /// Estimate of the nanoseconds that a value's byte takes, for conjuncts that were not evaluated yet.
 const BYTE_NANOS: f64 = 0.25;
@@ -40,15 +32,25 @@ pub(crate) struct RowFilter {
     projection: Projection,
     /// One for each conjunct.
     facts: Vec<Facts>,
+    /// Rows that were looked at, those that pass all conjuncts, and their runs.
+    seen: [AtomicU64; 3],
     /// Rows of the file.
     n_rows: u64,
 }
 
 /// Facts about a conjunct.
 struct Facts {
+    /// The part that its column's decoders can answer; `None` if the column has to be decoded.
+    asked: Option<Asked>,
     /// Rows of which the zones tell what it is; `None` if they tell nothing.
     proved: Option<Proved>,
     cost: Cost,
+}
+
+/// A range of numbers that a conjunct asks of a flat column, which no other conjunct looks at.
+struct Asked {
+    column: Arc<Column>,
+    range: ColumnRange,
 }
 
 /// Time and rows of a conjunct, by all threads.
@@ -57,6 +59,15 @@ struct Cost {
     rows: AtomicU64,
     passed: AtomicU64,
     nanos: AtomicU64,
+}
+
+impl Cost {
+    fn add(&self, n_rows: u64, n_passed: u64, time: Duration) {
+        self.rows.fetch_add(n_rows, Ordering::Relaxed);
+        self.passed.fetch_add(n_passed, Ordering::Relaxed);
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
 }
 
 /// How many rows a conjunct of a filter looked at.
@@ -101,6 +112,7 @@ impl RowFilter {
         read_zones(file, projection.columns.iter().map(Arc::as_ref))?;
         let facts = filter.conjuncts().iter().map(|conjunct| {
             Ok(Facts {
+                asked: asked(conjunct, &filter, &projection),
                 proved: proved(conjunct, &projection.fields, file.rows())?,
                 cost: Cost::default(),
             })
@@ -110,6 +122,7 @@ impl RowFilter {
             n_rows: file.rows(),
             filter,
             projection,
+            seen: Default::default(),
         })
     }
 
@@ -182,16 +195,19 @@ impl RowFilter {
         output: &Projection,
         rows: RowSelection,
     ) -> Result<Option<Found>> {
+        let n_rows = rows.len();
         let mut open = Open {
             rows,
             passed: None,
             arrays: vec![None; self.projection.fields.len()],
         };
-        let has_strings = |column: &Arc<Column>| column.value_type == Some(ValueType::Bytes);
-        let share = match output.columns.iter().any(has_strings) {
-            true => PICKED_SHARE_OF_STRINGS,
-            false => PICKED_SHARE,
+        // Then the others are not decoded.
+        let few_pass = PickCost::NUMBERS.pays(self.so_far());
+        let is_wanted = |asked: &Asked| {
+            let mut wanted = output.columns.iter();
+            wanted.any(|column| Arc::ptr_eq(column, &asked.column))
         };
+        let is_decoded_anyway = |asked: &Asked| !few_pass && is_wanted(asked);
         for (conjunct, known) in self.in_order() {
             let cost = &known.cost;
             reader.cancel.check()?;
@@ -199,19 +215,25 @@ impl RowFilter {
                 continue;
             }
             let start = Instant::now();
-            if !self.decode(reader, conjunct, &mut open)? {
-                return Ok(None);
-            }
             let n_open = open.n_rows();
-            let n_passed = open.evaluate(conjunct, share)?;
-            cost.nanos
-                .fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-            cost.rows.fetch_add(n_open, Ordering::Relaxed);
-            cost.passed.fetch_add(n_passed, Ordering::Relaxed);
+            let answered = match &known.asked {
+                Some(asked) if !is_decoded_anyway(asked) => {
+                    reader.within(&asked.column, &asked.range, &open.rows)?
+                }
+                _ => None,
+            };
+            let bits = match answered {
+                Some(bits) => bits,
+                None if self.decode(reader, conjunct, &mut open)? => open.evaluate(conjunct)?,
+                None => return Ok(None),
+            };
+            let n_passed = open.close(bits, &reader.file.session.pool)?;
+            cost.add(n_open, n_passed, start.elapsed());
             if n_passed == 0 {
                 break;
             }
         }
+        self.count(n_rows, &open);
         let of_field = |field| {
             let mut known = self.projection.fields.iter().zip(&open.arrays);
             let known = known.find(|(known, _)| Arc::ptr_eq(known, field));
@@ -236,6 +258,32 @@ impl RowFilter {
             rows: open.rows,
             passed: open.passed,
         }))
+    }
+
+    /// The rows of the windows so far.
+    fn so_far(&self) -> FoundRows {
+        let [all, passed, runs] = &self.seen;
+        FoundRows {
+            passed: passed.load(Ordering::Relaxed),
+            runs: runs.load(Ordering::Relaxed),
+            all: all.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Adds a window to them.
+    fn count(&self, n_rows: u64, open: &Open) {
+        let found = match &open.passed {
+            Some(bits) => FoundRows::of(bits),
+            None => FoundRows {
+                passed: open.rows.len(),
+                runs: open.rows.runs().count() as u64,
+                all: n_rows,
+            },
+        };
+        let [all, passed, runs] = &self.seen;
+        all.fetch_add(n_rows, Ordering::Relaxed);
+        passed.fetch_add(found.passed, Ordering::Relaxed);
+        runs.fetch_add(found.runs, Ordering::Relaxed);
     }
 
     /// Decodes what a conjunct looks at and was not decoded yet; false if the rows are too many for one batch.
@@ -302,32 +350,62 @@ impl Open {
             .map_or(self.rows.len(), |bits| bits.count_set_bits() as u64)
     }
 
-    /// Closes the rows that a conjunct rejects. Returns how many are open. If they are at most one of `share`, the
-    /// others are not decoded any more.
-    fn evaluate(&mut self, conjunct: &Conjunct, share: u64) -> Result<u64> {
+    /// The rows for which a conjunct is true, of those that are decoded: a bit for each.
+    fn evaluate(&self, conjunct: &Conjunct) -> Result<BooleanBuffer> {
         let fields = conjunct.fields().iter();
         let columns = fields.filter_map(|field| self.arrays.get(*field).cloned().flatten());
         let columns: Vec<ArrayRef> = columns.collect();
-        let bits = conjunct
+        conjunct
             .evaluate(&columns, self.rows.len() as usize)
-            .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("{conjunct}: {error}")))?;
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("{conjunct}: {error}")))
+    }
+
+    /// Closes the rows whose bit is not set, and returns how many are open. If they are so few that even numbers are
+    /// picked, the others are not decoded any more.
+    fn close(&mut self, bits: BooleanBuffer, pool: &Pool) -> Result<u64> {
         let bits = match &self.passed {
             Some(before) => before & &bits,
             None => bits,
         };
-        let n_open = bits.count_set_bits() as u64;
-        if n_open.saturating_mul(share) <= self.rows.len() {
+        let found = FoundRows::of(&bits);
+        if found.passed == 0 || PickCost::NUMBERS.pays(found) {
             self.rows = self.rows.select(&bits);
-            let passed = Passed::new(&bits);
+            let passed = Passed::new(&bits, pool);
             for array in self.arrays.iter_mut().flatten() {
                 *array = passed.of(array)?;
             }
             self.passed = None;
-        } else if n_open < self.rows.len() {
+        } else if found.passed < found.all {
             self.passed = Some(bits);
         }
-        Ok(n_open)
+        Ok(found.passed)
     }
+}
+
+/// The part of a conjunct that the decoders of its column can answer. No other conjunct may look at the column, which
+/// is decoded for that.
+fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Option<Asked> {
+    let [number] = conjunct.fields() else {
+        return None;
+    };
+    let others = filter.conjuncts().iter();
+    let mut others = others.filter(|other| !std::ptr::eq(*other, conjunct));
+    if others.any(|other| other.fields().contains(number)) {
+        return None;
+    }
+    let field = projection.fields.get(*number)?;
+    let [column] = field.columns.as_slice() else {
+        return None;
+    };
+    let is_number = matches!(column.value_type, Some(ValueType::Fixed(_)));
+    if !is_number || !column.is_flat() || column.packing.is_some() {
+        return None;
+    }
+    let range = conjunct.number_range(field.field.data_type())?;
+    Some(Asked {
+        column: column.clone(),
+        range,
+    })
 }
 
 /// An array of a column, which may be a dictionary array although the column has another type.

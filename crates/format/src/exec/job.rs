@@ -13,6 +13,7 @@ use super::batch_size::batch_rows;
 use super::cancel::Cancel;
 use super::filter::RowFilter;
 use super::open_file::OpenFile;
+use super::pick::PickCost;
 use super::window::{Fields, Found, Passed, Reader};
 use crate::error::Result;
 use crate::plan::RowSelection;
@@ -142,14 +143,14 @@ impl Job {
     /// Batches of rows that were found: one, unless that were too large.
     fn batches(&self, found: Found) -> Result<Vec<RecordBatch>> {
         let n_rows = found.rows.len();
-        if found
-            .passed
-            .as_ref()
-            .is_some_and(|bits| bits.count_set_bits() == 0)
-        {
+        let pool = &self.file.session.pool;
+        let passed = found.passed.as_ref();
+        let passed = passed.map(|bits| Passed::new(bits, pool));
+        let n_passed = passed.as_ref().map_or(n_rows, |it| it.rows.passed);
+        if n_passed == 0 {
             return Ok(Vec::new());
         }
-        let Some(columns) = self.columns(&found)? else {
+        let Some(mut columns) = self.columns(&found, passed.as_ref())? else {
             if n_rows == 1 {
                 return Err(too_many_values());
             }
@@ -159,20 +160,13 @@ impl Job {
             return Ok(batches);
         };
         self.file.check_unchanged()?;
-        let filter = found.passed.as_ref().map(Passed::new);
-        let mut columns = match &filter {
-            Some(filter) => filter.of_all(columns)?,
-            None => columns,
-        };
-        let n_passed = filter
-            .as_ref()
-            .map_or(n_rows, |filter| filter.n_rows as u64);
         if self.row_numbers {
-            let rows = match &found.passed {
-                Some(bits) => &found.rows.select(bits),
-                None => &found.rows,
-            };
-            let numbers: UInt64Array = rows.runs().flatten().collect::<Vec<_>>().into();
+            let numbers: UInt64Array = found
+                .that_pass()
+                .runs()
+                .flatten()
+                .collect::<Vec<_>>()
+                .into();
             columns.push(ArrayParts {
                 parts: vec![Arc::new(numbers)],
             });
@@ -180,39 +174,81 @@ impl Job {
         batches(&self.schema, columns, n_passed as usize)
     }
 
-    /// The columns of the projection, all rows that are read; `None` if there are too many for one batch.
-    fn columns(&self, found: &Found) -> Result<Option<Vec<ArrayParts>>> {
-        let all = Fields {
-            fields: &self.projection.fields,
-            columns: &self.projection.columns,
-            may_be_cut: found.passed.is_none() && found.known.is_empty(),
-            as_entries: false,
-        };
-        if found.known.is_empty() {
-            return self.reader().arrays(all, &found.rows);
+    /// The columns of the projection, the rows that pass; `None` if there are too many for one batch. Each column is
+    /// decoded for these rows alone or whole, whichever takes less time.
+    fn columns(
+        &self,
+        found: &Found,
+        passed: Option<&Passed<'_>>,
+    ) -> Result<Option<Vec<ArrayParts>>> {
+        let fields = &self.projection.fields;
+        let mut columns: Vec<Option<ArrayParts>> = fields.iter().map(|_| None).collect();
+        for (place, known) in columns.iter_mut().zip(&found.known) {
+            let Some(array) = known else {
+                continue;
+            };
+            let array = match passed {
+                Some(passed) => passed.of(array)?,
+                None => array.clone(),
+            };
+            *place = Some(ArrayParts { parts: vec![array] });
         }
-        let fields = all.fields.iter().zip(&found.known);
-        let fields = fields.filter(|(_, known)| known.is_none());
-        let fields: Vec<_> = fields.map(|(field, _)| field.clone()).collect();
-        let columns = fields
-            .iter()
-            .flat_map(|field| field.columns.iter().cloned());
-        let columns: Vec<_> = columns.collect();
-        let missing = Fields {
+        let missing = (0..fields.len()).filter(|i| columns.get(*i).is_some_and(Option::is_none));
+        let is_picked = |i: &usize| {
+            let columns = fields.get(*i).map(|field| field.columns.iter());
+            let largest = columns.and_then(|columns| columns.max_by_key(|it| it.row_bytes()));
+            let pays = |rows| largest.is_some_and(|column| PickCost::of(column).pays(rows));
+            passed.is_some_and(|passed| pays(passed.rows))
+        };
+        let (picked, whole): (Vec<usize>, Vec<usize>) = missing.partition(is_picked);
+        let may_be_cut = passed.is_none() && found.known.is_empty();
+        if !picked.is_empty() {
+            let Some(arrays) = self.read(&picked, &found.that_pass(), false)? else {
+                return Ok(None);
+            };
+            put(arrays, &picked, &mut columns);
+        }
+        if !whole.is_empty() {
+            let Some(mut arrays) = self.read(&whole, &found.rows, may_be_cut)? else {
+                return Ok(None);
+            };
+            if let Some(passed) = passed {
+                arrays = passed.of_all(arrays)?;
+            }
+            put(arrays, &whole, &mut columns);
+        }
+        Ok(columns.into_iter().collect())
+    }
+
+    /// Decodes some fields of the projection, by their numbers; `None` if there are too many rows for one batch.
+    fn read(
+        &self,
+        numbers: &[usize],
+        rows: &RowSelection,
+        may_be_cut: bool,
+    ) -> Result<Option<Vec<ArrayParts>>> {
+        let fields = numbers.iter();
+        let fields = fields.filter_map(|i| self.projection.fields.get(*i).cloned());
+        let fields: Vec<_> = fields.collect();
+        let columns = fields.iter();
+        let columns: Vec<_> = columns
+            .flat_map(|field| field.columns.iter().cloned())
+            .collect();
+        let of = Fields {
             fields: &fields,
             columns: &columns,
-            ..all
+            may_be_cut,
+            as_entries: false,
         };
-        let Some(arrays) = self.reader().arrays(missing, &found.rows)? else {
-            return Ok(None);
-        };
-        let mut arrays = arrays.into_iter();
-        let columns = found.known.iter().map(|known| match known {
-            Some(array) => Some(ArrayParts {
-                parts: vec![array.clone()],
-            }),
-            None => arrays.next(),
-        });
-        Ok(columns.collect())
+        self.reader().arrays(of, rows)
+    }
+}
+
+/// Puts the arrays of fields in their places.
+fn put(arrays: Vec<ArrayParts>, numbers: &[usize], columns: &mut [Option<ArrayParts>]) {
+    for (array, i) in arrays.into_iter().zip(numbers) {
+        if let Some(place) = columns.get_mut(*i) {
+            *place = Some(array);
+        }
     }
 }

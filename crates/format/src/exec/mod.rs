@@ -12,6 +12,7 @@ mod job;
 mod metadata;
 mod narrow;
 mod open_file;
+mod pick;
 mod prepare;
 mod schedule;
 mod scratch;

@@ -1,19 +1,22 @@
 //! Arrays of the rows of a scan: decodes fields of some rows, and picks rows out of what was decoded.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
-use tarsia_arrow::{ArrayParts, reorder};
+use tarsia_arrow::{ArrayParts, Pool, reorder, select};
+use tarsia_filter::ColumnRange;
 
 use super::batch::too_many_values;
 use super::batch_size::bytes_max;
 use super::budget::{batch_budget, rows_budget};
 use super::cancel::Cancel;
-use super::fields::FieldsRead;
+use super::fields::{FieldsRead, rows_within};
 use super::open_file::OpenFile;
+use super::pick::FoundRows;
 use super::prepare::{Wanted, plan_all};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
@@ -50,6 +53,14 @@ impl Found {
         }
     }
 
+    /// The rows that batches have.
+    pub(super) fn that_pass(&self) -> RowSelection {
+        match &self.passed {
+            Some(bits) => self.rows.select(bits),
+            None => self.rows.clone(),
+        }
+    }
+
     /// The first `n` rows that are read, and the rest.
     pub(super) fn split(&self, n: u64) -> (Self, Self) {
         let (head, tail) = self.rows.split(n);
@@ -78,6 +89,27 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The rows of a flat column that a range asks for, a bit for each row. `None` if its values have to be decoded.
+    pub(super) fn within(
+        &self,
+        column: &Arc<Column>,
+        asked: &ColumnRange,
+        rows: &RowSelection,
+    ) -> Result<Option<BooleanBuffer>> {
+        let mut plans = plan_all(self.file, [(&**column, Wanted::Selected(rows))])?;
+        plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
+        self.cancel.check()?;
+        let blocks = self.file.source.fetch_once(&plans)?;
+        let (Some(plan), Some(blocks)) = (plans.first(), blocks.first()) else {
+            return Ok(None);
+        };
+        rows_within(
+            self.file,
+            &self.file.column_read(column, plan, blocks),
+            asked,
+        )
+    }
+
     /// Decodes fields of some rows; `None` if there are too many for one batch.
     pub(super) fn arrays(
         &self,
@@ -134,38 +166,44 @@ fn has_empty_values(data_type: &DataType) -> bool {
 }
 
 /// Picks rows out of arrays.
-pub(super) struct Passed {
-    predicate: FilterPredicate,
-    places: BooleanBuffer,
-    pub(super) n_rows: usize,
+pub(super) struct Passed<'a> {
+    bits: &'a BooleanBuffer,
+    pub(super) rows: FoundRows,
+    pool: &'a Pool,
+    /// The rows as Arrow's kernel wants them, made when the first array needs that.
+    predicate: OnceCell<FilterPredicate>,
 }
 
-impl Passed {
-    pub(super) fn new(bits: &BooleanBuffer) -> Self {
-        let array = BooleanArray::new(bits.clone(), None);
-        let predicate = FilterBuilder::new(&array).optimize().build();
+impl<'a> Passed<'a> {
+    /// The rows whose bit is set.
+    pub(super) fn new(bits: &'a BooleanBuffer, pool: &'a Pool) -> Self {
         Self {
-            n_rows: predicate.count(),
-            predicate,
-            places: bits.clone(),
+            bits,
+            rows: FoundRows::of(bits),
+            pool,
+            predicate: OnceCell::new(),
         }
     }
 
     /// The rows of an array whose bit is set.
     pub(super) fn of(&self, array: &dyn Array) -> Result<ArrayRef> {
+        let failed = |error: String| Error::new(ErrorKind::LimitExceeded, error);
+        let selected = select(array, self.bits, self.rows.passed as usize, self.pool);
+        if let Some(selected) = selected.map_err(|error| failed(error.to_string()))? {
+            return Ok(selected);
+        }
+        let predicate = || {
+            let array = BooleanArray::new(self.bits.clone(), None);
+            FilterBuilder::new(&array).optimize().build()
+        };
         if !has_empty_values(array.data_type())
-            && let Ok(passed) = self.predicate.filter(array)
+            && let Ok(passed) = self.predicate.get_or_init(predicate).filter(array)
         {
             return Ok(passed);
         }
         // Arrow cannot filter arrays of every type.
-        let places: UInt64Array = self
-            .places
-            .set_indices()
-            .map(|place| place as u64)
-            .collect();
-        reorder(array, &places)
-            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
+        let places: UInt64Array = self.bits.set_indices().map(|place| place as u64).collect();
+        reorder(array, &places).map_err(|error| failed(error.to_string()))
     }
 
     pub(super) fn of_all(&self, columns: Vec<ArrayParts>) -> Result<Vec<ArrayParts>> {

@@ -247,7 +247,8 @@ impl Column {
             || self.borrows_runs(estimates.is_mapped) && lies_row_by_row()
     }
 
-    fn encoded_row_bytes(&self) -> u64 {
+    /// Mean of the bytes of a row in the file.
+    pub(crate) fn encoded_row_bytes(&self) -> u64 {
         let pages = self.pages.iter().map(|page| &page.descriptor);
         let bytes: u64 = pages.clone().map(|page| u64::from(page.length)).sum();
         let rows: u64 = pages.map(|page| u64::from(page.rows)).sum();

@@ -363,3 +363,68 @@ fn batches_of_few_rows_are_joined() {
     let sizes: Vec<usize> = scan.map(|batch| batch.unwrap().num_rows()).collect();
     assert_eq!(sizes, [400]);
 }
+
+/// Ranges of numbers are found in encoded values: of every type of numbers and every profile, with and without nulls,
+/// in the usual mode and in the strict one, negated, and of rows that are few.
+#[test]
+fn ranges_are_found_without_decoding() {
+    let mut rng = Rng::new(38);
+    let numbers: Vec<DataType> = flat_types()
+        .into_iter()
+        .filter(DataType::is_numeric)
+        .collect();
+    for data_type in &numbers {
+        for profile in profiles(rng.u64()) {
+            let rows = 3_000;
+            let column = array(data_type, rows, profile);
+            let field = Field::new("a", data_type.clone(), true);
+            let row = Int64Array::from_iter_values(0..rows as i64);
+            let schema = Schema::new(vec![field, Field::new("row", DataType::Int64, false)]);
+            let columns = vec![column, Arc::new(row) as ArrayRef];
+            let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+            let file = open(&written(&batch, options())).unwrap();
+            for _ in 0..6 {
+                let bounds = [0, 0].map(|_| literal(&mut rng, batch.column(0)));
+                let [low, high] = bounds;
+                let range = match rng.below(5) {
+                    0 => col("a").eq(low),
+                    1 => col("a").ne(low),
+                    2 => col("a").lt(high),
+                    3 => Expr::Not(Box::new(col("a").gt_eq(low))),
+                    _ => Expr::And(vec![col("a").gt(low), col("a").lt_eq(high)]),
+                };
+                let few = Expr::And(vec![
+                    Expr::Or(vec![
+                        col("row").lt(Literal::from(40)),
+                        col("row").gt(Literal::from(2_900)),
+                    ]),
+                    range.clone(),
+                ]);
+                for expr in [range, few] {
+                    check_range(&file, &batch, &expr);
+                }
+            }
+        }
+    }
+}
+
+fn check_range(file: &File, batch: &RecordBatch, expr: &Expr) {
+    let rows = expected(batch, expr);
+    let selection = RowSelection::from_rows(rows.iter().copied()).unwrap();
+    let found = file.scan().filter(expr.clone()).matching_rows().unwrap();
+    assert_eq!(found, selection, "{expr}");
+    let scan = file.scan().filter(expr.clone()).build().unwrap();
+    same_rows(
+        &scan.read_all().unwrap(),
+        &of_rows(batch, &rows),
+        &expr.to_string(),
+    );
+    // Strict conditions refuse nulls.
+    if let Ok(filter) = expr.bind_strict(&batch.schema()) {
+        let bits = filter.matches(batch).unwrap();
+        let rows = bits.set_indices().map(|row| row as u64);
+        let selection = RowSelection::from_rows(rows).unwrap();
+        let found = file.scan().strict_filter(expr.clone()).matching_rows();
+        assert_eq!(found.unwrap(), selection, "{expr}, strict");
+    }
+}

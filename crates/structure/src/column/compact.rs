@@ -96,7 +96,8 @@ impl RawColumn {
             slots::copy_bits(validity, offset, bits)?;
         }
         self.null_count += n_rows - n_valid;
-        let (tree, unit) = self.source(page, block)?;
+        let mut place = Default::default();
+        let (tree, unit) = self.source(page, block, &mut place)?;
         let rows = self.rows;
         match self.value_type {
             ValueType::Bits => {
@@ -110,9 +111,8 @@ impl RawColumn {
                         offset: 0,
                     },
                 );
-                if done.is_ok() {
-                    slots::spread_bits(&mut self.values, rows, bits, &dense);
-                }
+                let done =
+                    done.and_then(|_| slots::spread_bits(&mut self.values, rows, bits, &dense));
                 scratch.give(dense);
                 done?;
             }

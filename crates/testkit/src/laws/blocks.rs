@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use tarsia_codec::toolbox::ByteReader;
 use tarsia_codec::{
-    AlignedBuf, BitSlice, BlockValues, BytesSlice, Comparison, Encoding, EraseFit, ErrorKind,
-    FixedSlice, Node, Order, Output, OwnedValues, Predicate, Reach, Scratch, Selection,
-    SharedBuffer, Tree, TreeWriter, Unit, UsedEntries, ValueType, Values, ViewOutput,
-    build_decoder,
+    AlignedBuf, BitSlice, BlockValues, BytesSlice, Encoding, EraseFit, ErrorKind, FixedSlice, Node,
+    Order, Output, OwnedValues, Reach, Scratch, Selection, SharedBuffer, Tree, TreeWriter, Unit,
+    UsedEntries, ValueType, Values, ViewOutput, build_decoder,
 };
 
 use super::case::{LawCase, Laws, change_node, encode_with, prepare, try_prepare, unit_of};
-use super::expected::{Buffers, Expected, assert_neighbours, decode, gather, indices_of, set_bit};
+use super::expected::{Buffers, Expected, decode, gather, indices_of, set_bit};
 use crate::cases::{Case, value};
 use crate::memory;
 
@@ -303,65 +302,6 @@ impl Laws<'_> {
             ValueType::Fixed(2 | 4 | 8) => &[Order::Unsigned, Order::Signed, Order::Float],
             ValueType::Fixed(_) => &[Order::Unsigned, Order::Signed, Order::Bytes],
             ValueType::Bytes => &[Order::Bytes],
-        }
-    }
-
-    /// A filter that evaluates a predicate finds what comparing the values finds. A filter that does not, leaves its
-    /// output unchanged.
-    pub(super) fn check_filter(&mut self, unit: Unit<'_>, values: Values<'_>, at: &str) {
-        let n = values.len();
-        let mut operands = vec![match self.value_type {
-            ValueType::Bits => vec![u8::from(self.rng.flip())],
-            ValueType::Fixed(width) => self.rng.bytes(width as usize),
-            ValueType::Bytes => b"mmm".to_vec(),
-        }];
-        let chosen: Vec<usize> = (0..n.min(3)).map(|_| self.rng.below(n)).collect();
-        operands.extend(chosen.iter().map(|i| value(&values, *i).to_vec()));
-        let among = gather(values, &chosen);
-        let mut predicates = vec![Predicate::In(among.values())];
-        for operand in &operands {
-            let order = *self.rng.pick(self.orders());
-            let all = [
-                Comparison::Equal,
-                Comparison::Less,
-                Comparison::LessOrEqual,
-                Comparison::Greater,
-                Comparison::GreaterOrEqual,
-            ];
-            // For many values one comparison is enough and takes less time.
-            let one = [*self.rng.pick(&all)];
-            for comparison in if n > 2048 { one.to_vec() } else { all.to_vec() } {
-                predicates.push(Predicate::Compare {
-                    comparison,
-                    order,
-                    operand,
-                });
-            }
-        }
-        let mut scratch = Scratch::new();
-        for predicate in predicates {
-            let offset = *self.rng.pick(&[0, 1, 8, 13]);
-            let before = self.rng.bytes((offset + n).div_ceil(8) + 1);
-            let mut bits = before.clone();
-            let out = Output::Bits {
-                bytes: &mut bits,
-                offset,
-            };
-            let got = self.decoder.filter(unit, &predicate, &mut scratch, out);
-            let at = format!("{at}, filter {predicate:.99?}");
-            if !got.unwrap_or_else(|error| panic!("{at}: {error}")) {
-                assert!(
-                    bits == before,
-                    "{at}: nothing was evaluated, yet bits changed"
-                );
-                continue;
-            }
-            for i in 0..n {
-                let holds = predicate.holds(self.value_type, value(&values, i));
-                let found = bits[(offset + i) / 8] >> ((offset + i) % 8) & 1 == 1;
-                assert_eq!(Some(found), holds, "{at}: value {i}");
-            }
-            assert_neighbours(&bits, &before, offset, n, &at);
         }
     }
 

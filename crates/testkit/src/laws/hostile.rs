@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tarsia_codec::{
-    Comparison, Decoder, Error, ErrorKind, Order, Output, Predicate, Result, Scratch, Selection,
-    SharedBuffer, SharedKind, Tree, Unit, ValueType, ViewOutput, build_decoder, limits,
+    Comparison, Decoder, Error, ErrorKind, NumberRange, Order, Output, Predicate, Result, Scratch,
+    Selection, SharedBuffer, SharedKind, Tree, Unit, ValueType, ViewOutput, build_decoder, limits,
 };
 
 use super::case::{LawCase, Laws, change_node, unit_of};
@@ -278,16 +278,31 @@ fn ask_hostile(decoder: &dyn Decoder, value_type: ValueType, unit: Unit<'_>) {
         _ => Order::Unsigned,
     };
     let _ = decoder.aggregates(unit, order);
-    let predicate = Predicate::Compare {
+    let less = Predicate::Compare {
         comparison: Comparison::Less,
         order,
         operand: &operand,
     };
-    let out = Output::Bits {
-        bytes: &mut vec![0; unit.len.div_ceil(8) as usize],
-        offset: 0,
-    };
-    let _ = decoder.filter(unit, &predicate, &mut scratch, out);
+    let within = Predicate::Within(NumberRange {
+        order,
+        low: 1,
+        high: 77,
+    });
+    for predicate in [less, within] {
+        for selection in [
+            Selection::All,
+            Selection::Range {
+                start: unit.len / 3,
+                len: unit.len / 2,
+            },
+        ] {
+            let out = Output::Bits {
+                bytes: &mut vec![0; unit.len.div_ceil(8) as usize],
+                offset: 0,
+            };
+            let _ = decoder.filter(unit, selection, &predicate, &mut scratch, out);
+        }
+    }
     if value_type == ValueType::Bytes {
         let out = ViewOutput {
             views: &mut vec![0; unit.len as usize],

@@ -23,6 +23,7 @@
 mod blocks;
 mod case;
 mod expected;
+mod filter;
 mod hostile;
 mod panic;
 

@@ -170,10 +170,14 @@ impl Decoder for ToyDecoder {
     fn filter(
         &self,
         unit: Unit<'_>,
+        selection: Selection<'_>,
         predicate: &Predicate<'_>,
         _: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
+        if !matches!(selection, Selection::All) {
+            return Ok(false);
+        }
         let (n, body) = (unit.len as usize, unit.bytes.get(1..).unwrap_or_default());
         let ValueType::Fixed(width @ 1..) = self.value_type else {
             return Ok(false);

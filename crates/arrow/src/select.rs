@@ -1,0 +1,161 @@
+//! Rows of an array whose bit is set.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use tarsia_codec::{BitSlice, Error, Result};
+
+use crate::kernels::{counted_nulls, selected_strings};
+use crate::pool::Pool;
+
+/// The rows whose bit is set, of which there are `n_set`, in memory of the pool. `None` for all types but numbers of at
+/// most 16 bytes and byte strings with 32-bit offsets: Arrow's kernel serves the others. It lists the rows first, and
+/// calls a function to copy a string, so that it takes twice as long.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for bits of another number of rows.
+pub fn select(
+    array: &dyn Array,
+    bits: &BooleanBuffer,
+    n_set: usize,
+    pool: &Pool,
+) -> Result<Option<ArrayRef>> {
+    let misfit = || Error::invalid("bits of another number of rows");
+    if bits.len() != array.len()
+        || BitSlice::new(bits.values(), bits.offset(), bits.len())?.count_ones() != n_set
+    {
+        return Err(misfit());
+    }
+    let nulls = || -> Result<Option<NullBuffer>> {
+        let Some(nulls) = array.nulls() else {
+            return Ok(None);
+        };
+        let bytes = n_set.div_ceil(8);
+        let mut found = pool.take(bytes);
+        let valid = nulls.inner();
+        tarsia_bits::compact_bits(
+            bits.values(),
+            bits.offset(),
+            bits.len(),
+            valid.values(),
+            valid.offset(),
+            &mut found,
+        )
+        .map_err(|_| misfit())?;
+        let found = BooleanBuffer::new(pool.into_buffer(found, bytes), 0, n_set);
+        Ok(Some(counted_nulls(found)))
+    };
+    Ok(match array.data_type() {
+        DataType::Utf8 => {
+            let strings = array.as_string::<i32>();
+            Some(Arc::new(selected_strings(
+                strings,
+                bits,
+                n_set,
+                nulls()?,
+                pool,
+            )?))
+        }
+        DataType::Binary => {
+            let strings = array.as_binary::<i32>();
+            Some(Arc::new(selected_strings(
+                strings,
+                bits,
+                n_set,
+                nulls()?,
+                pool,
+            )?))
+        }
+        other => match other.primitive_width() {
+            Some(width @ (1 | 2 | 4 | 8 | 16)) => {
+                let data = array.to_data();
+                let start = data.offset() * width;
+                let values = data.buffers().first().map_or(&[][..], |it| it.as_slice());
+                let values = values.get(start..start + array.len() * width);
+                let bytes = n_set * width;
+                let mut found = pool.take(bytes);
+                tarsia_bits::compact(
+                    bits.values(),
+                    bits.offset(),
+                    bits.len(),
+                    width,
+                    values.ok_or_else(misfit)?,
+                    &mut found,
+                )
+                .map_err(|_| misfit())?;
+                let selected = ArrayData::builder(other.clone())
+                    .len(n_set)
+                    .add_buffer(pool.into_buffer(found, bytes))
+                    .nulls(nulls()?)
+                    .build();
+                Some(make_array(selected.map_err(|_| misfit())?))
+            }
+            _ => None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BinaryArray, BooleanArray, Int16Array, Int64Array, StringArray};
+    use arrow_array::{Decimal128Array, LargeStringArray};
+
+    use super::*;
+
+    #[test]
+    fn rows_are_those_that_arrow_selects() {
+        let pool = Pool::new(1 << 20);
+        let n = 999;
+        let null = |i: usize| (i % 5 != 2).then_some(i);
+        let text = |i: usize| "äbc".repeat(i * i % 23);
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new((0..n).map(|i| i as i64).collect::<Int64Array>()),
+            Arc::new(
+                (0..n)
+                    .map(|i| null(i).map(|i| i as i16))
+                    .collect::<Int16Array>(),
+            ),
+            Arc::new(
+                (0..n)
+                    .map(|i| null(i).map(|i| i as i128))
+                    .collect::<Decimal128Array>(),
+            ),
+            Arc::new((0..n).map(|i| Some(text(i))).collect::<StringArray>()),
+            Arc::new((0..n).map(|i| null(i).map(text)).collect::<StringArray>()),
+            Arc::new((0..n).map(|i| null(i).map(text)).collect::<BinaryArray>()),
+        ];
+        for array in arrays {
+            for (start, len) in [(0, n), (3, 700), (64, 64), (5, 0)] {
+                let array = array.slice(start, len);
+                for modulus in [1, 2, 7, 300, 5000] {
+                    let bits =
+                        BooleanBuffer::collect_bool(len + 9, |i| (i * 13 + 7) % modulus == 0);
+                    let bits = bits.slice(9, len);
+                    let predicate = BooleanArray::new(bits.clone(), None);
+                    let expected = arrow_select::filter::filter(&array, &predicate).unwrap();
+                    let found = select(&array, &bits, bits.count_set_bits(), &pool);
+                    assert_eq!(
+                        &found.unwrap().unwrap(),
+                        &expected,
+                        "{start} {len} {modulus}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_other_rows_are_refused() {
+        let pool = Pool::new(0);
+        let array = Int64Array::from(vec![1, 2, 3]);
+        assert!(select(&array, &BooleanBuffer::new_set(2), 2, &pool).is_err());
+        assert!(select(&array, &BooleanBuffer::new_set(3), 2, &pool).is_err());
+        let wide = LargeStringArray::from(vec!["a"]);
+        let bits = BooleanBuffer::new_set(1);
+        assert!(select(&wide, &bits, 1, &pool).unwrap().is_none());
+    }
+}
