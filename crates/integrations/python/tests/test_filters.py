@@ -324,6 +324,24 @@ def test_parts_of_expressions(
     assert explained["language"] == "pyarrow"
 
 
+@pytest.mark.want(6)
+@pytest.mark.parametrize("which", ["mean", "order", "other column", "part", "function"])
+def test_expressions_of_polars_that_look_at_several_rows_are_refused(which: str, file: tarsia.File) -> None:
+    polars = pytest.importorskip("polars")
+    column = polars.col("rising")
+    expression = {
+        "mean": column > column.mean(),
+        "order": column.cum_sum() < 100,
+        "other column": column.is_in(polars.col("i64")),
+        "part": (column < 100) & (polars.col("i8") == polars.col("i8").max()),
+        "function": column.map_batches(lambda rows: rows == rows.max(), return_dtype=polars.Boolean),
+    }[which]
+    with pytest.raises(tarsia.InvalidFilter, match="other rows"):
+        file.scan(filter=expression)
+    is_true = polars.lit(value=True)
+    assert file.count(is_true) == ROWS and file.count(column.map_elements(lambda row: row < 7, polars.Boolean)) == 7
+
+
 def test_statistics_rule_rows_out(file: tarsia.File) -> None:
     explained = file.explain("rising < 10")
     assert explained["rows"] == ROWS
