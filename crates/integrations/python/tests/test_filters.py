@@ -22,6 +22,8 @@ WORDS = ["", "a", "ab", "a%b", "a_b", "a\\b", "Æ", "zz", "x'y"]
 DAYS = [dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29)]
 MOMENTS = [dt.datetime(1969, 1, 1), dt.datetime(2024, 2, 29, 1, 2, 3, 4)]
 
+IS_UNKNOWN = pa.scalar(None, pa.bool_())
+
 #: Comparisons as pyarrow names them.
 FUNCTIONS = {"=": "equal", "<>": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -310,6 +312,11 @@ def test_random_conditions_of_sql(file: tarsia.File, table: pa.Table, pytestconf
         (pc.match_substring(pc.field("word"), "%"), True, False),
         (pc.ends_with(pc.field("word"), "\\b"), True, False),
         (pc.if_else(pc.field("flag"), True, None), False, True),
+        (pc.if_else(pc.field("word").is_valid(), pc.field("word").isin(["a"]), IS_UNKNOWN), True, False),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5, 127]), IS_UNKNOWN), True, False),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i64").isin([5, 127]), IS_UNKNOWN), False, True),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5, None]), IS_UNKNOWN), False, True),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5]), False), False, True),
         (pc.scalar(True), False, True),
         (pc.scalar(False), False, True),
     ],
