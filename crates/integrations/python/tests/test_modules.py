@@ -9,7 +9,7 @@ import pytest
 
 import tarsia
 
-LIBRARIES = {"polars": "polars", "duckdb": "duckdb"}
+LIBRARIES = {"polars": "polars", "duckdb": "duckdb", "ray": "ray", "datasets": "datasets"}
 
 
 def _python(code: str) -> subprocess.CompletedProcess[str]:

@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 #: Modules that import another library, where they are first used.
-_MODULES = ("duckdb", "polars")
+_MODULES = ("datasets", "duckdb", "polars", "ray")
 
 
 def __getattr__(name: str) -> Any:
@@ -75,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from . import duckdb, polars
+    from . import datasets, duckdb, polars, ray

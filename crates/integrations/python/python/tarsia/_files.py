@@ -102,6 +102,6 @@ def differs(name: str, first: str) -> InvalidInput:
     return InvalidInput(f"{name}: its columns are not those of {first}, with which it is read as one table", name)
 
 
-def missing(module: str, library: str, version: str) -> str:
+def missing(module: str, library: str, version: str, parts: str = "") -> str:
     """What an ImportError says where a library is missing."""
-    return f"{module} needs {library} {version} or later: pip install '{library}>={version}'"
+    return f"{module} needs {library} {version} or later: pip install '{library}{parts}>={version}'"

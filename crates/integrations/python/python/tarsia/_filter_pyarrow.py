@@ -70,6 +70,13 @@ def split(expression: Any, file: File) -> tuple[Condition | None, Behind | None]
     return pushed, _Evaluated(expression, known)
 
 
+def columns_of(expression: Any) -> list[str]:
+    """The top-level columns that an expression looks at."""
+    columns: list[str] = []
+    _collect_columns(_tree_of(expression), columns)
+    return columns
+
+
 class _Evaluated:
     """An expression that pyarrow evaluates."""
 
