@@ -342,7 +342,7 @@ def test_what_is_refused(path: Path) -> None:
 
 
 def test_a_duckdb_that_asks_nothing_gives_expressions_of_pyarrow(path: Path) -> None:
-    """An earlier DuckDB, for which this is a dataset of pyarrow and nothing else."""
+    """A DuckDB without that class, for which this is a dataset of pyarrow and nothing else."""
     code = f"""
 import duckdb, pickle, sys
 kept = sys.modules["duckdb._sources.arrow"]

@@ -32,6 +32,19 @@ def test_a_missing_library_is_named(module: str) -> None:
         assert last.startswith(f"ImportError: tarsia.{module} needs {library} ") and "pip install" in last, done.stderr
 
 
+@pytest.mark.parametrize("module", LIBRARIES)
+def test_an_old_library_is_named(module: str) -> None:
+    code = f"""
+import sys, types
+old = types.ModuleType({LIBRARIES[module]!r})
+old.__version__ = "1.99.0"
+sys.modules[{LIBRARIES[module]!r}] = old
+import tarsia.{module}
+"""
+    last = _python(code).stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: tarsia.{module} needs {LIBRARIES[module]} ") and "(this is 1.99.0)" in last
+
+
 @pytest.mark.parametrize("module", ["polars", "duckdb"])
 def test_modules_are_attributes(module: str) -> None:
     done = _python(f"import tarsia; print(tarsia.{module}.scan.__name__)")

@@ -30,7 +30,7 @@ try:
 except ImportError:
 
     class _Source:  # type: ignore[no-redef]
-        """What other versions of DuckDB do not have: there, a dataset gets filters as expressions of pyarrow."""
+        """What another version may not have: there, a dataset gets filters as expressions of pyarrow."""
 
 
 class Dataset(_Source, pd.Dataset):

@@ -100,8 +100,3 @@ class Files:
 def differs(name: str, first: str) -> InvalidInput:
     """The error of a file whose columns are not those of the first one."""
     return InvalidInput(f"{name}: its columns are not those of {first}, with which it is read as one table", name)
-
-
-def missing(module: str, library: str, version: str, parts: str = "") -> str:
-    """What an ImportError says where a library is missing."""
-    return f"{module} needs {library} {version} or later: pip install '{library}{parts}>={version}'"

@@ -18,13 +18,12 @@ import inspect
 from typing import Any
 
 from ._errors import UnsupportedError
-from ._files import missing
+from ._library import need
 from ._tarsia import __version__
 
-try:
-    from datasets import packaged_modules as _formats
-except ModuleNotFoundError as error:
-    raise ImportError(missing(__name__, "datasets", "5.2"), name="datasets") from error
+need(__name__, "datasets", "5.2")
+
+from datasets import packaged_modules as _formats
 
 from . import _datasets
 from ._datasets import Tarsia, TarsiaConfig

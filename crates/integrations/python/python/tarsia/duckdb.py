@@ -15,16 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._files import missing
+from ._library import need
 
-try:
-    import duckdb as _duckdb
-except ModuleNotFoundError as error:
-    raise ImportError(missing(__name__, "duckdb", "2.0"), name="duckdb") from error
-try:
-    import pyarrow as _pyarrow
-except ModuleNotFoundError as error:
-    raise ImportError(missing(__name__, "pyarrow", "26"), name="pyarrow") from error
+# Earlier versions compare NaN in a dataset as pyarrow does, and else in their own way.
+need(__name__, "duckdb", "2.0")
+need(__name__, "pyarrow", "26.0")
 
 from ._dataset import Dataset
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._files import Files, differs, missing
+from ._files import Files, differs
+from ._library import need
 from ._tarsia import ROW_NUMBER
 
-try:
-    import polars as pl
-    from polars.io.plugins import register_io_source
-except ModuleNotFoundError as error:
-    raise ImportError(missing(__name__, "polars", "2.1"), name="polars") from error
+need(__name__, "polars", "2.1")
+
+import polars as pl
+from polars.io.plugins import register_io_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

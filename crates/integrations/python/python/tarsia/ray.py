@@ -17,19 +17,18 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from ._errors import Error, InvalidFilter, InvalidInput
-from ._files import Files, differs, missing
+from ._files import Files, differs
+from ._library import need
 from ._tarsia import ROW_NUMBER
 from ._write import Writer, _known
 
-try:
-    import pyarrow as pa
-    import ray
-    from ray.data.block import BlockAccessor, BlockMetadata
-    from ray.data.datasource import Datasink, Datasource, ReadTask
-except ModuleNotFoundError as error:
-    raise ImportError(missing(__name__, "ray", "2.60", "[data]"), name="ray") from error
+need(__name__, "ray", "2.60", "[data]")
 
-# It needs pyarrow, as Ray Data does.
+import pyarrow as pa
+import ray
+from ray.data.block import BlockAccessor, BlockMetadata
+from ray.data.datasource import Datasink, Datasource, ReadTask
+
 from ._filter_pyarrow import columns_of
 
 if TYPE_CHECKING:
