@@ -44,6 +44,7 @@ class Dataset(_Source, pd.Dataset):
         self._files = Files(source, options)
         self._batch_size = batch_size
         self._filter: pc.Expression | None = None
+        self._n_rows: int | None = None
         with self._files.opened(0) as first:
             # What cannot be is said now, not when the query runs.
             first.scan(batch_size=batch_size)
@@ -58,8 +59,12 @@ class Dataset(_Source, pd.Dataset):
     # What DuckDB 2 asks.
 
     def rows(self) -> int | None:
-        """Rows of the table; None if a filter leaves some of them."""
-        return sum(file.live_rows for _, file in self._files.each()) if self._filter is None else None
+        """Rows of the table when DuckDB first asked, by which it orders joins; None if a filter leaves some of them."""
+        if self._filter is not None:
+            return None
+        if self._n_rows is None:
+            self._n_rows = sum(file.live_rows for _, file in self._files.each())
+        return self._n_rows
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
@@ -277,6 +282,7 @@ class Scanner(pd.Scanner):
 def _restored(files: Files, batch_size: int | None, filter: pc.Expression | None, schema: pa.Schema) -> Dataset:
     dataset = Dataset.__new__(Dataset)
     dataset._files, dataset._batch_size, dataset._filter, dataset._schema = files, batch_size, filter, schema
+    dataset._n_rows = None
     return dataset
 
 
