@@ -9,7 +9,8 @@ All are measured in one run, in turns, on one processor: the process is bound to
 one thread, where it can be told (Tarsia, pyarrow, polars, DuckDB, DataFusion, Vortex, Lance). Times are medians. What
 each returns is compared with what the first returns; a difference ends the run. Files are in the cache of the system.
 
-Tables are printed as Markdown. A ratio is the time of a peer by that of Tarsia: above 1, Tarsia is faster.
+Vortex's strings are views of Arrow; Tarsia's are, where it is told so. Tables are printed as Markdown. A ratio is the
+time of a peer by that of Tarsia: above 1, Tarsia is faster.
 """
 
 from __future__ import annotations
@@ -76,14 +77,17 @@ class Files:
         found = []
         for name in ("tarsia", "parquet", "tuned", "vortex", "lance"):
             path = Path(getattr(self, name))
-            size = sum(part.stat().st_size for part in ([path] if path.is_file() else path.rglob("*")) if part.is_file())
+            parts = [path] if path.is_file() else [part for part in path.rglob("*") if part.is_file()]
+            size = sum(part.stat().st_size for part in parts)
             found.append([name, f"{size:,}"])
         return found
 
 
 def prepare(folder: Path, source: Path) -> Files:
-    """Writes the table in every format, if it is not there."""
+    """Writes the table in every format. Strings are not views, which pyarrow does not take rows of."""
     table = pq.read_table(source)
+    views = [pa.field(of.name, pa.string()) if pa.types.is_string_view(of.type) else of for of in table.schema]
+    table = table.cast(pa.schema(views))
     files = Files(
         *(str(folder / name) for name in ("t.tarsia", "t.parquet", "tuned.parquet", "t.vortex", "t.lance")),
         rows=table.num_rows,
@@ -227,15 +231,18 @@ def parquet_batches(path: str) -> Any:
 def scans_and_takes(files: Files, repeats: int) -> str:
     """Files that are open, all rows of them and some."""
     ours, theirs = tarsia.open(files.tarsia, threads=1), lance.dataset(files.lance)
+    views = tarsia.open(files.tarsia, threads=1, views=True)
     parquet = pd.dataset(files.parquet)
     vortex = vx.open(files.vortex)
     scan = Measured("scan of all columns")
     scan.add("Tarsia", lambda: drained(pa.RecordBatchReader.from_stream(ours.scan())))
+    scan.add("Tarsia, views", lambda: drained(pa.RecordBatchReader.from_stream(views.scan())))
     scan.add("Vortex", lambda: drained(vortex.to_arrow()))
     scan.add("Lance", lambda: drained(theirs.to_batches()))
     scan.add("Parquet", lambda: drained(parquet_batches(files.parquet)))
     whole = Measured("the same, kept as a table")
     whole.add("Tarsia", ours.to_pyarrow)
+    whole.add("Tarsia, views", views.to_pyarrow)
     whole.add("Vortex", lambda: vortex.to_arrow().read_all())
     whole.add("Lance", theirs.to_table)
     whole.add("Parquet", lambda: pq.read_table(files.parquet, use_threads=False))
@@ -243,6 +250,7 @@ def scans_and_takes(files: Files, repeats: int) -> str:
     chosen = [np.sort(draw.choice(files.rows, TAKE_ROWS, replace=False)) for _ in range(repeats + 1)]
     take = Measured(f"take of {TAKE_ROWS} rows")
     take.add("Tarsia", in_turns(chosen, lambda rows: pa.table(ours.take(rows))))
+    take.add("Tarsia, views", in_turns(chosen, lambda rows: pa.table(views.take(rows))))
     take.add("Vortex", in_turns(chosen, lambda rows: vortex.to_arrow(indices=vx.array(pa.array(rows))).read_all()))
     take.add("Lance", in_turns(chosen, lambda rows: theirs.take(rows)))
     take.add("Parquet", in_turns(chosen, lambda rows: parquet.take(rows)))
