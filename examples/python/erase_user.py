@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", help="a local Tarsia file")
     parser.add_argument("--where", required=True, help='SQL text, as in "user = 17"')
     parser.add_argument("--certificate", required=True, help="the path of the certificate; nothing may be there")
-    parser.add_argument("--key", help="a file with the key that signs it, as `openssl genpkey -algorithm ed25519` writes it")
+    parser.add_argument("--key", help="a file with the key that signs it: `openssl genpkey -algorithm ed25519`")
     parser.add_argument("--note", help="a text in the certificate, such as the number of the request")
     parser.add_argument("--yes", action="store_true", help="erase, and not only say what that would change")
     asked = parser.parse_args(arguments)

@@ -272,7 +272,6 @@ def _count(dataset: tarsia.duckdb.Dataset) -> int:
 def test_tables_go_to_other_processes(path: Path) -> None:
     ours = tarsia.duckdb.scan(path)
     assert _count(pickle.loads(pickle.dumps(ours))) == 10
-    assert pickle.loads(pickle.dumps(ours.scanner(columns=["word"]))).to_table().num_rows == ROWS
     assert pickle.loads(pickle.dumps(ours.filter(pc.field("rising") < 5))).count_rows() == 5
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(_count, [ours]) == [10]
@@ -301,36 +300,44 @@ def test_a_dataset_of_pyarrow(path: Path, wide: pa.Table) -> None:
     with pytest.raises(pa.ArrowInvalid, match="not supported in join"):
         small.join(right, "rising")
     scanner = ours.scanner(columns=["word"], filter=expression)
-    assert scanner.count_rows() == scanner.to_table().num_rows == len(scanner.head(10**6))
-    assert duckdb.sql("SELECT count(*) FROM scanner").fetchall() == [(scanner.count_rows(),)]
+    assert duckdb.sql("SELECT count(*) FROM scanner").fetchall() == [(ours.count_rows(filter=expression),)]
+    assert ours.scanner(["word"], filter=expression).to_table().column_names == ["word"]
+    assert ours.files == [str(path)] and ours.format is None
 
 
-def test_no_method_of_pyarrow_is_inherited() -> None:
-    """Those look for a dataset of C++ behind the object, and end the process where there is none."""
-    for ours, theirs in ((tarsia.duckdb.Dataset, pd.Dataset), (type(_scanner()), pd.Scanner)):
-        for name, member in vars(theirs).items():
-            if name.startswith("__") or isinstance(member, staticmethod) or name.startswith("from_"):
-                continue
-            assert name in vars(ours), f"{ours.__name__}.{name}"
+def test_every_method_of_pyarrow_is_replaced() -> None:
+    ours, theirs = vars(tarsia.duckdb.Dataset), {**vars(pd.Dataset), **vars(pd.FileSystemDataset)}
+    names = {name for name in theirs if not name.startswith("__") and name != "from_paths"}
+    assert names <= set(ours), names - set(ours)
 
 
-def _scanner() -> Any:
-    import io
-
-    sink = io.BytesIO()
-    tarsia.write(pa.table({"a": [1]}), sink)
-    return tarsia.duckdb.scan(sink.getvalue()).scanner()
+def test_code_of_pyarrow_that_looks_behind_the_methods_finds_an_error(path: Path, tmp_path: Path) -> None:
+    ours = tarsia.duckdb.scan(path)
+    for looks in (
+        lambda: pd.Scanner.from_dataset(ours).to_table(),
+        lambda: pd.UnionDataset(ours.schema, [ours]).to_table(),
+        lambda: pd.dataset(pa.table({"rising": [1]}).cast(pa.schema([("rising", pa.int32())]))).join(ours, "rising"),
+    ):
+        with pytest.raises((OSError, pa.ArrowInvalid)):
+            looks()
+    with pytest.raises(OSError, match="is read by its own methods"):
+        pd.Scanner.from_dataset(ours).head(1)
+    # What asks the object itself, works.
+    pd.write_dataset(ours, tmp_path / "new", format="parquet")
+    assert pq.read_table(tmp_path / "new").num_rows == ROWS
 
 
 def test_what_is_refused(path: Path) -> None:
     ours = tarsia.duckdb.scan(path)
-    for refused in (ours.get_fragments, ours.scanner().scan_batches, lambda: ours.replace_schema(ours.schema)):
+    for refused in (ours.get_fragments, lambda: ours.replace_schema(ours.schema)):
         with pytest.raises(tarsia.UnsupportedError):
             refused()
     with pytest.raises(tarsia.UnsupportedError, match="columns are names"):
         ours.to_table(columns={"a": pc.field("i8")})
     with pytest.raises(tarsia.NoSuchColumn):
         ours.to_table(columns=["nothing"])
+    with pytest.raises(TypeError):
+        ours.filter("i8 < 1")
     with pytest.raises(TypeError):
         ours.filter(pc.field("i8") < 1).to_table(filter="i8 < 1")
     with pytest.raises(tarsia.InvalidInput):

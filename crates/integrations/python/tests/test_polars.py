@@ -207,6 +207,22 @@ def test_a_name_with_signs_of_patterns_is_a_name(tmp_path: Path) -> None:
     assert tarsia.polars.scan(tmp_path / "a[1].tarsia").collect()["a"].to_list() == [2]
 
 
+def test_names_that_polars_reads_as_patterns_are_names(written: Any) -> None:
+    made = pa.table({"a": [{"b": 1}, {"b": 2}], "a.b": [10, 20], "^x$": [1, 2], "*": [3, 4], "": [5, 6]})
+    lazy = tarsia.polars.scan(written(made))
+    for number, name in list(enumerate(made.column_names))[1:]:
+        last = made[name][1].as_py()
+        assert lazy.filter(pl.nth(number) == last).select(pl.nth(number)).collect().rows() == [(last,)]
+
+
+def test_columns_of_one_name_are_refused(written: Any) -> None:
+    file = written(pa.table([[1], [2]], names=["k", "k"]))
+    with pytest.raises(tarsia.InvalidInput, match="several columns are named `k`"):
+        tarsia.polars.scan(file)
+    with pytest.raises(tarsia.InvalidInput, match="several columns are named `k`"):
+        file.scan(filter=pl.col("k") + 1 > 1)
+
+
 @pytest.mark.want(13)
 def test_types_are_those_of_polars(written: Any) -> None:
     made = pl.DataFrame(

@@ -1,7 +1,8 @@
 """Files as a dataset of pyarrow, which DuckDB takes as a table.
 
-DuckDB's scan of Python objects takes the classes of pyarrow alone, so this is one of them. None of what it inherits
-may be called, since that looks for a dataset of C++ behind it: each method is here.
+DuckDB's scan of Python objects takes the classes of pyarrow alone, so this is one of them, with all methods replaced.
+What pyarrow's C++ code would find behind it is a dataset of one Parquet file that does not exist, whose name says why:
+so that is an error, where a dataset of nothing would end the process, or have no rows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pd
+import pyarrow.fs
 
 from . import _tarsia
 from ._errors import InvalidInput, UnsupportedError
@@ -33,7 +35,11 @@ except ImportError:
         """What another version may not have: there, a dataset gets filters as expressions of pyarrow."""
 
 
-class Dataset(_Source, pd.Dataset):
+#: The name of a file that is not there, for people who see it in an error.
+_ONLY_HERE = "a dataset of Tarsia is read by its own methods"
+
+
+class Dataset(_Source, pd.FileSystemDataset):
     """Files that are read as one table."""
 
     #: The files' columns are the same as long as it is there.
@@ -41,14 +47,20 @@ class Dataset(_Source, pd.Dataset):
 
     def __init__(self, source: Any, *, batch_size: int | None = None, **options: Any) -> None:
         """Describes a table; see :func:`tarsia.duckdb.scan`."""
-        self._files = Files(source, options)
-        self._batch_size = batch_size
-        self._filter: pc.Expression | None = None
-        self._n_rows: int | None = None
-        with self._files.opened(0) as first:
+        files = Files(source, options)
+        with files.opened(0) as first:
             # What cannot be is said now, not when the query runs.
             first.scan(batch_size=batch_size)
-            self._schema = first.schema.to_pyarrow()
+            self._become(files, batch_size, None, first.schema.to_pyarrow())
+
+    def _become(self, files: Files, batch_size: int | None, filter: pc.Expression | None, schema: pa.Schema) -> None:
+        self._files = files
+        self._batch_size = batch_size
+        self._filter = filter
+        self._schema = schema
+        self._n_rows: int | None = None
+        parquet, local = pd.ParquetFileFormat(), pyarrow.fs.LocalFileSystem()
+        pd.FileSystemDataset.__init__(self, [parquet.make_fragment(_ONLY_HERE, local)], schema, parquet, local)
 
     def __reduce__(self) -> tuple:
         return (_restored, (self._files, self._batch_size, self._filter, self._schema))
@@ -99,48 +111,67 @@ class Dataset(_Source, pd.Dataset):
         """What is true for all rows: nothing in particular."""
         return pc.scalar(value=True)
 
-    def scanner(
-        self, columns: Sequence[str] | None = None, filter: Any = None, batch_size: int | None = None, **_: Any
-    ) -> Scanner:
-        """Describes a scan of some columns, and of the rows for which an expression of pyarrow is true.
+    @property
+    def files(self) -> list[str]:
+        """The names of the files."""
+        return [self._files.name(number) for number in range(len(self._files))]
 
+    filesystem = property(lambda _: None, doc="None: files are opened by this package.")
+    format = property(lambda _: None, doc="None: pyarrow has no such format.")
+    partitioning = property(lambda _: None, doc="None: folders have no meaning.")
+
+    def to_reader(
+        self, columns: Sequence[str] | None = None, filter: Any = None, batch_size: int | None = None, **_: Any
+    ) -> pa.RecordBatchReader:
+        """The rows as a stream.
+
+        :param columns: names of columns; by default all
         :param filter: an expression of pyarrow, or what else :meth:`tarsia.File.scan` takes
+        :param batch_size: rows of a batch, at most
         :param _: what pyarrow's own scans can be told about threads and reading ahead, which changes no row
         """
-        if isinstance(columns, dict):
-            raise UnsupportedError("columns are names here: compute expressions from what was read")
-        filter = filter if self._filter is None else _both(self._filter, filter)
-        return Scanner(self, columns, filter, batch_size)
+        reader = self._reader(_names(columns), self._all_of(filter), batch_size)
+        return pa.RecordBatchReader.from_stream(reader)
 
-    def to_reader(self, **asked: Any) -> pa.RecordBatchReader:
-        """The rows as a stream; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).to_reader()
+    def scanner(self, *columns: Any, **asked: Any) -> pd.Scanner:
+        """The rows as a scanner of pyarrow, which can be read once; options are those of :meth:`to_reader`."""
+        return pd.Scanner.from_batches(self.to_reader(*columns, **asked))
 
-    def to_batches(self, **asked: Any) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).to_batches()
+    def to_batches(self, *columns: Any, **asked: Any) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch; options are those of :meth:`to_reader`."""
+        return iter(self.to_reader(*columns, **asked))
 
-    def to_table(self, **asked: Any) -> pa.Table:
-        """The rows at once; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).to_table()
+    def to_table(self, *columns: Any, **asked: Any) -> pa.Table:
+        """The rows at once; options are those of :meth:`to_reader`."""
+        return self.to_reader(*columns, **asked).read_all()
 
-    def head(self, num_rows: int, **asked: Any) -> pa.Table:
-        """The first rows; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).head(num_rows)
+    def head(self, num_rows: int, *columns: Any, **asked: Any) -> pa.Table:
+        """The first rows; options are those of :meth:`to_reader`."""
+        if num_rows < 0:
+            raise InvalidInput(f"num_rows is {num_rows}: it is 0 at least")
+        reader = self.to_reader(*columns, **asked)
+        batches: list[pa.RecordBatch] = []
+        left = num_rows
+        while left > 0 and (batch := next(reader, None)) is not None:
+            batches.append(batch.slice(0, left))
+            left -= batches[-1].num_rows
+        return pa.Table.from_batches(batches, reader.schema)
 
-    def take(self, indices: Any, **asked: Any) -> pa.Table:
-        """Some rows by their positions; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).take(indices)
+    def take(self, indices: Any, *columns: Any, **asked: Any) -> pa.Table:
+        """Some rows by their positions, of all rows that are read; options are those of :meth:`to_reader`.
+        :meth:`tarsia.File.take` reads these rows alone."""
+        return self.to_table(*columns, **asked).take(indices)
 
-    def count_rows(self, **asked: Any) -> int:
-        """Counts rows; options are those of :meth:`scanner`."""
-        return self.scanner(**asked).count_rows()
+    def count_rows(self, filter: Any = None, **_: Any) -> int:
+        """Counts rows, of which only what the filter looks at is read."""
+        filter = self._all_of(filter)
+        return sum(self._scan_of(file, name, None, filter).count() for name, file in self._files.each())
 
     def filter(self, expression: pc.Expression) -> Dataset:
         """The dataset of the rows for which an expression of pyarrow is true."""
-        part = _restored(self._files, self._batch_size, self._filter, self._schema)
-        part._filter = expression if self._filter is None else _both(self._filter, expression)
-        return part
+        if not isinstance(expression, pc.Expression):
+            raise TypeError(f"a dataset is filtered by an expression of pyarrow, not by {type(expression).__name__}")
+        return _restored(self._files, self._batch_size, self._all_of(expression), self._schema)
 
     def sort_by(self, sorting: Any, **options: Any) -> pd.InMemoryDataset:
         """Reads all rows, and sorts them."""
@@ -173,10 +204,19 @@ class Dataset(_Source, pd.Dataset):
     def _scanner_options(self, options: dict[str, Any]) -> dict[str, Any]:
         return options
 
-    def _scan_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        return options
+    @property
+    def _scan_options(self) -> dict[str, Any]:
+        return {}
 
     # Rows.
+
+    def _all_of(self, filter: Any) -> Any:
+        """A filter beside that of the dataset."""
+        if self._filter is None or filter is None:
+            return filter if self._filter is None else self._filter
+        if not isinstance(filter, pc.Expression):
+            raise TypeError(f"a filtered dataset is filtered by expressions of pyarrow, not {type(filter).__name__}")
+        return self._filter & filter
 
     def _scan_of(self, file: File, name: str, columns: Any, filter: Any, batch_size: int | None = None) -> Scan:
         if not file.schema.to_pyarrow().equals(self._schema):
@@ -209,89 +249,16 @@ class _Stream:
         return _tarsia.stream_of(self._schema, self._batches, requested_schema)
 
 
-class Scanner(pd.Scanner):
-    """A scan of a :class:`Dataset`, which starts anew whenever its rows are asked for."""
-
-    def __init__(self, dataset: Dataset, columns: Sequence[str] | None, filter: Any, batch_size: int | None) -> None:
-        self._dataset = dataset
-        self._columns = None if columns is None else list(columns)
-        self._filter = filter
-        self._batch_size = batch_size
-        with dataset._files.opened(0) as file:
-            scan = dataset._scan_of(file, dataset._files.name(0), self._columns, filter, batch_size)
-            self._schema = scan.schema.to_pyarrow()
-
-    def __reduce__(self) -> tuple:
-        return (Scanner, (self._dataset, self._columns, self._filter, self._batch_size))
-
-    @property
-    def dataset_schema(self) -> pa.Schema:
-        """The columns of the dataset."""
-        return self._dataset.schema
-
-    @property
-    def projected_schema(self) -> pa.Schema:
-        """The columns that are read."""
-        return self._schema
-
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream."""
-        reader = self._dataset._reader(self._columns, self._filter, self._batch_size)
-        return pa.RecordBatchReader.from_stream(reader)
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch."""
-        return iter(self.to_reader())
-
-    def scan_batches(self) -> Any:
-        """Batches have no fragments of pyarrow.
-
-        :raises UnsupportedError: always
-        """
-        raise UnsupportedError("files of Tarsia have no fragments of pyarrow: use to_batches")
-
-    def to_table(self) -> pa.Table:
-        """The rows at once."""
-        return self.to_reader().read_all()
-
-    def head(self, num_rows: int) -> pa.Table:
-        """The first rows."""
-        if num_rows < 0:
-            raise InvalidInput(f"num_rows is {num_rows}: it is 0 at least")
-        batches: list[pa.RecordBatch] = []
-        left = num_rows
-        if left:
-            for batch in self.to_batches():
-                batches.append(batch.slice(0, left))
-                left -= batches[-1].num_rows
-                if left == 0:
-                    break
-        return pa.Table.from_batches(batches, self._schema)
-
-    def take(self, indices: Any) -> pa.Table:
-        """Some rows by their positions among those of the scan."""
-        return self.to_table().take(indices)
-
-    def count_rows(self) -> int:
-        """Counts the rows, of which only what the filter looks at is read."""
-        dataset = self._dataset
-        each = dataset._files.each()
-        return sum(dataset._scan_of(file, name, None, self._filter).count() for name, file in each)
+def _names(columns: Any) -> list[str] | None:
+    if isinstance(columns, dict):
+        raise UnsupportedError("columns are names here: compute expressions from what was read")
+    return None if columns is None else list(columns)
 
 
 def _restored(files: Files, batch_size: int | None, filter: pc.Expression | None, schema: pa.Schema) -> Dataset:
     dataset = Dataset.__new__(Dataset)
-    dataset._files, dataset._batch_size, dataset._filter, dataset._schema = files, batch_size, filter, schema
-    dataset._n_rows = None
+    dataset._become(files, batch_size, filter, schema)
     return dataset
-
-
-def _both(one: pc.Expression, other: Any) -> pc.Expression:
-    if other is None:
-        return one
-    if not isinstance(other, pc.Expression):
-        raise TypeError(f"a filtered dataset is filtered by expressions of pyarrow, not by {type(other).__name__}")
-    return one & other
 
 
 def _in_memory(dataset: Any) -> Any:

@@ -46,7 +46,8 @@ class Files:
         if not isinstance(part, (str, os.PathLike)):
             if isinstance(part, (bytes, bytearray, memoryview)) or hasattr(part, "read"):
                 return [part]
-            raise TypeError(f"a file is a path, a URL, bytes, a file object or a tarsia.File, not {type(part).__name__}")
+            kind = type(part).__name__
+            raise TypeError(f"a file is a path, a URL, bytes, a file object or a tarsia.File, not {kind}")
         path = os.fspath(part)
         if not isinstance(path, str) or "://" in path or os.path.isfile(path):
             return [_absolute(path)]

@@ -14,7 +14,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from . import _tarsia
-from ._errors import InvalidFilter
+from ._errors import InvalidFilter, InvalidInput
 from ._filter import Behind, Condition, all_of
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
@@ -49,14 +49,26 @@ def split(expression: Any, file: File) -> tuple[Condition | None, Behind | None]
     return pushed, _Evaluated(expression, known if is_named else names)
 
 
+def schema_of(file: File) -> pl.Schema:
+    """The schema of a file's rows as polars has them; no row is read for it.
+
+    :raises InvalidInput: for several columns of one name, which polars does not have
+    """
+    names = file.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        text = f"{file._name()}: several columns are named `{twice}`, which polars does not have"
+        raise InvalidInput(text, file._name())
+    return pl.DataFrame(file.scan(limit=0)).schema
+
+
 def _refuse_several_rows(expression: Any, file: File) -> None:
     """Refuses expressions that look at several rows at once: rows are read batch by batch, of which each would have
     its own mean, its own order and its own first row.
 
     :raises InvalidFilter: for such an expression
     """
-    schema = pl.DataFrame(file.scan(limit=0)).schema
-    source = register_io_source(lambda *_: iter(()), schema=schema)
+    source = register_io_source(lambda *_: iter(()), schema=schema_of(file))
     try:
         plan = source.filter(expression).explain()
     except pl.exceptions.PolarsError:

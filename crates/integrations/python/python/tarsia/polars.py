@@ -23,6 +23,8 @@ need(__name__, "polars", "2.1")
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from ._filter_polars import schema_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -50,16 +52,11 @@ def scan(source: Any, *, batch_size: int | None = None, **options: Any) -> pl.La
         # polars has strings as views.
         files = Files(source, {"views": True} | options)
     with files.opened(0) as first:
-        schema = _schema_of(first)
+        schema = schema_of(first)
         # What cannot be is said now, not when the query runs.
         first.scan(batch_size=batch_size)
     reader = _Reader(files, schema, batch_size)
     return register_io_source(reader, schema=schema, explain_name="tarsia", explain_detail=reader.described())
-
-
-def _schema_of(file: File) -> pl.Schema:
-    """The schema of a file's rows as polars has them; no row is read for it."""
-    return pl.DataFrame(file.scan(limit=0)).schema
 
 
 class _Reader:
@@ -87,7 +84,7 @@ class _Reader:
         for name, file in self._files.each():
             if left == 0:
                 return
-            if _schema_of(file) != self._schema:
+            if schema_of(file) != self._schema:
                 raise differs(name, self._files.name(0))
             rows = None
             if left is not None:

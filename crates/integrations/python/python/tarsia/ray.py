@@ -119,7 +119,7 @@ class TarsiaDatasource(Datasource):
         super().__init__()
         self._files = Files(source, options)
         for number in range(len(self._files)):
-            if not isinstance(self._files.place(number), (str, bytes)) and not hasattr(self._files.place(number), "scan"):
+            if hasattr(self._files.place(number), "read"):
                 raise InvalidInput("a file object belongs to one process: name the file by its path instead")
         self._columns = None if columns is None else list(columns)
         self._filter = _of_pyarrow(filter) if _is_of_ray(filter) else filter
