@@ -64,16 +64,22 @@ class Files:
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def some_are_open(self) -> bool:
+        """Whether the caller has opened some of them."""
+        return any(isinstance(place, File) for place in self._places)
+
+    @property
+    def some_are_objects(self) -> bool:
+        """Whether some are file objects, which belong to one process."""
+        return any(hasattr(place, "read") for place in self._places)
+
     def name(self, number: int) -> str:
         """The name of a file, for people."""
         place = self._places[number]
         if isinstance(place, File):
             return place._name()
         return place if isinstance(place, str) else "<memory>"
-
-    def place(self, number: int) -> Any:
-        """The place of a file, or the open file."""
-        return self._places[number]
 
     @contextmanager
     def opened(self, number: int) -> Iterator[File]:
@@ -92,7 +98,7 @@ class Files:
                 yield self.name(number), file
 
     def __getstate__(self) -> dict[str, Any]:
-        if any(hasattr(place, "read") for place in self._places):
+        if self.some_are_objects:
             raise TypeError("a file object cannot be pickled: name the file by its path instead")
         places = [bytes(place) if isinstance(place, (bytearray, memoryview)) else place for place in self._places]
         return {"_options": self._options, "_places": places}

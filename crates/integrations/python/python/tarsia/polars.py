@@ -48,7 +48,7 @@ def scan(source: Any, *, batch_size: int | None = None, **options: Any) -> pl.La
     :param options: those of :func:`tarsia.open`; strings come as views unless ``views`` says otherwise
     """
     files = Files(source, options)
-    if not any(hasattr(files.place(number), "scan") for number in range(len(files))):
+    if not files.some_are_open:
         # polars has strings as views.
         files = Files(source, {"views": True} | options)
     with files.opened(0) as first:

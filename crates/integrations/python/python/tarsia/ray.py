@@ -118,9 +118,8 @@ class TarsiaDatasource(Datasource):
     ) -> None:
         super().__init__()
         self._files = Files(source, options)
-        for number in range(len(self._files)):
-            if hasattr(self._files.place(number), "read"):
-                raise InvalidInput("a file object belongs to one process: name the file by its path instead")
+        if self._files.some_are_objects:
+            raise InvalidInput("a file object belongs to one process: name the file by its path instead")
         self._columns = None if columns is None else list(columns)
         self._filter = _of_pyarrow(filter) if _is_of_ray(filter) else filter
         self._batch_size = batch_size
@@ -163,7 +162,7 @@ class TarsiaDatasource(Datasource):
         is_known = set(columns_of(expression)) <= set(self._read_schema.names)
         if asked is None or asked.pushed is None or not is_known:
             return self
-        source = super().apply_predicate(predicate_expr)
+        source: Any = super().apply_predicate(predicate_expr)
         source._pushed = expression if self._pushed is None else self._pushed & expression
         return source
 
@@ -193,7 +192,7 @@ class TarsiaDatasource(Datasource):
             metadata = BlockMetadata(
                 num_rows=n_rows,
                 size_bytes=None if n_live == 0 else n_bytes * (end - start) // n_live,
-                input_files=[self._files.name(number)],
+                input_files=(self._files.name(number),),
                 exec_stats=None,
             )
             task = _Task(self._files, number, (start, end), columns, (self._filter, self._pushed), self._batch_size)
