@@ -22,6 +22,11 @@ WORDS = ["", "a", "ab", "a%b", "a_b", "a\\b", "Æ", "zz", "x'y"]
 DAYS = [dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29)]
 MOMENTS = [dt.datetime(1969, 1, 1), dt.datetime(2024, 2, 29, 1, 2, 3, 4)]
 
+#: Rows that a function of Python knows.
+FIRST = range(7)
+
+IS_UNKNOWN = pa.scalar(None, pa.bool_())
+
 #: Comparisons as pyarrow names them.
 FUNCTIONS = {"=": "equal", "<>": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -310,6 +315,11 @@ def test_random_conditions_of_sql(file: tarsia.File, table: pa.Table, pytestconf
         (pc.match_substring(pc.field("word"), "%"), True, False),
         (pc.ends_with(pc.field("word"), "\\b"), True, False),
         (pc.if_else(pc.field("flag"), True, None), False, True),
+        (pc.if_else(pc.field("word").is_valid(), pc.field("word").isin(["a"]), IS_UNKNOWN), True, False),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5, 127]), IS_UNKNOWN), True, False),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i64").isin([5, 127]), IS_UNKNOWN), False, True),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5, None]), IS_UNKNOWN), False, True),
+        (~pc.if_else(pc.field("i8").is_valid(), pc.field("i8").isin([5]), False), False, True),
         (pc.scalar(True), False, True),
         (pc.scalar(False), False, True),
     ],
@@ -322,6 +332,25 @@ def test_parts_of_expressions(
     explained = file.explain(expression)
     assert (explained["pushed"] is not None, explained["behind"] is not None) == (is_pushed, is_behind), explained
     assert explained["language"] == "pyarrow"
+
+
+@pytest.mark.want(6)
+@pytest.mark.parametrize("which", ["mean", "order", "other column", "part", "function"])
+def test_expressions_of_polars_that_look_at_several_rows_are_refused(which: str, file: tarsia.File) -> None:
+    polars = pytest.importorskip("polars")
+    column = polars.col("rising")
+    expression = {
+        "mean": column > column.mean(),
+        "order": column.cum_sum() < 100,
+        "other column": column.cast(polars.Int64).is_in(polars.col("i64").implode()),
+        "part": (column < 100) & (polars.col("i8") == polars.col("i8").max()),
+        "function": column.map_batches(lambda rows: rows == rows.max(), return_dtype=polars.Boolean),
+    }[which]
+    with pytest.raises(tarsia.InvalidFilter, match="other rows"):
+        file.scan(filter=expression)
+    assert file.count(polars.lit(value=True)) == ROWS
+    is_first = column.map_elements(FIRST.__contains__, return_dtype=polars.Boolean)
+    assert file.count(is_first) == len(FIRST)
 
 
 def test_statistics_rule_rows_out(file: tarsia.File) -> None:

@@ -8,6 +8,8 @@ Importing the package starts nothing. Threads are made when a file is first open
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._errors import (
     Busy,
     CorruptError,
@@ -59,3 +61,18 @@ __all__ = [
     "recover",
     "write",
 ]
+
+#: Modules that import another library, where they are first used.
+_MODULES = ("datasets", "duckdb", "polars", "ray")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from . import datasets, duckdb, polars, ray

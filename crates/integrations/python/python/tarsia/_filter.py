@@ -35,6 +35,13 @@ class Behind(Protocol):
         """Row numbers of several batches."""
 
 
+class Ready:
+    """A condition that another module of this package has translated, as the filter of a scan."""
+
+    def __init__(self, condition: Condition | None) -> None:
+        self.condition = condition
+
+
 class Filter:
     """A filter in two parts."""
 
@@ -49,6 +56,9 @@ class Filter:
             self.pushed = ("sql", filter)
             # An error of the text is one of this call.
             _tarsia.condition_text(self.pushed)
+            return
+        if isinstance(filter, Ready):
+            self.language, self.pushed = "condition", filter.condition
             return
         library = (type(filter).__module__ or "").partition(".")[0]
         if library == "pyarrow":

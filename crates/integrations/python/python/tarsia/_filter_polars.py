@@ -11,8 +11,10 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from . import _tarsia
+from ._errors import InvalidFilter, InvalidInput
 from ._filter import Behind, Condition, all_of
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
@@ -38,12 +40,44 @@ def split(expression: Any, file: File) -> tuple[Condition | None, Behind | None]
     pushed = all_of([condition for condition in translated if condition is not None])
     if all(condition is not None for condition in translated):
         return pushed, None
+    _refuse_several_rows(expression, file)
     # Selectors, such as all columns of a type, may mean any column.
     names = schema.names
     roots = list(dict.fromkeys(expression.meta.root_names()))
     known = [name for name in roots if name in names]
     is_named = len(known) == len(roots) and not expression.meta.has_multiple_outputs() and known
     return pushed, _Evaluated(expression, known if is_named else names)
+
+
+def schema_of(file: File) -> pl.Schema:
+    """The schema of a file's rows as polars has them; no row is read for it.
+
+    :raises InvalidInput: for several columns of one name, which polars does not have
+    """
+    names = file.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        text = f"{file._name()}: several columns are named `{twice}`, which polars does not have"
+        raise InvalidInput(text, file._name())
+    return pl.DataFrame(file.scan(limit=0)).schema
+
+
+def _refuse_several_rows(expression: Any, file: File) -> None:
+    """Refuses expressions that look at several rows at once: rows are read batch by batch, of which each would have
+    its own mean, its own order and its own first row.
+
+    :raises InvalidFilter: for such an expression
+    """
+    source = register_io_source(lambda *_: iter(()), schema=schema_of(file))
+    try:
+        plan = source.filter(expression).explain()
+    except pl.exceptions.PolarsError:
+        # What does not suit the columns is said where it is evaluated.
+        return
+    # polars leaves above a source what the source could not evaluate batch by batch.
+    if plan.startswith("FILTER"):
+        text = f"{expression}: whether a row passes depends on other rows; collect the rows and filter them by polars"
+        raise InvalidFilter(text)
 
 
 class _Evaluated:

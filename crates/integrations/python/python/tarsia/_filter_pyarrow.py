@@ -70,6 +70,13 @@ def split(expression: Any, file: File) -> tuple[Condition | None, Behind | None]
     return pushed, _Evaluated(expression, known)
 
 
+def columns_of(expression: Any) -> list[str]:
+    """The top-level columns that an expression looks at."""
+    columns: list[str] = []
+    _collect_columns(_tree_of(expression), columns)
+    return columns
+
+
 class _Evaluated:
     """An expression that pyarrow evaluates."""
 
@@ -217,6 +224,8 @@ def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
         return ("and" if node.name == "and_kleene" else "or", parts)
     if node.name in _COMPARISONS:
         return _comparison(node, schema)
+    if node.name == "if_else":
+        return _unknown_if_missing(node, schema)
     if not node.arguments:
         return None
     # Whether a nested value is missing is known only of the whole column.
@@ -262,6 +271,22 @@ def _one_of(column: tuple[str, str], options: dict[str, Any]) -> Condition | Non
     # Never unknown: a missing value is one of the values, or is not.
     found: Condition = ("and", [("not", ("null", name)), ("in", name, present)])
     return ("or", [("null", name), found]) if len(present) < len(values) else found
+
+
+def _unknown_if_missing(node: _Call, schema: _tarsia.Schema) -> Condition | None:
+    """``if_else(is_valid(a), is_in(a, …), null)``: one of several values, as SQL and so DuckDB has it."""
+    if len(node.arguments) != 3:
+        return None
+    is_valid, within, otherwise = node.arguments
+    if not (isinstance(is_valid, _Call) and isinstance(within, _Call) and isinstance(otherwise, _Literal)):
+        return None
+    if (is_valid.name, within.name, otherwise.array.null_count) != ("is_valid", "is_in", 1):
+        return None
+    if is_valid.arguments != within.arguments:
+        return None
+    found = _condition(within, schema)
+    # Of one of several values that are not null, the second part is that condition of SQL.
+    return found[1][1] if found is not None and found[0] == "and" else None
 
 
 def _text_like(function: str, column: tuple[str, str], options: dict[str, Any]) -> Condition | None:
