@@ -22,6 +22,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, Projection};
 
+/// Bytes of the numbers that are supposed of columns that are still to be read.
+const NUMBER_BYTES: u32 = 8;
+
 /// Estimate of the nanoseconds that a value's byte takes, for conjuncts that were not evaluated yet.
 const BYTE_NANOS: f64 = 0.25;
 
@@ -201,13 +204,14 @@ impl RowFilter {
             passed: None,
             arrays: vec![None; self.projection.fields.len()],
         };
-        // Then the others are not decoded.
-        let few_pass = PickCost::NUMBERS.pays(self.so_far());
+        let so_far = self.so_far();
         let is_wanted = |asked: &Asked| {
             let mut wanted = output.columns.iter();
             wanted.any(|column| Arc::ptr_eq(column, &asked.column))
         };
-        let is_decoded_anyway = |asked: &Asked| !few_pass && is_wanted(asked);
+        // Of few rows that pass, the others need not be decoded.
+        let few_pass = |asked: &Asked| PickCost::of(&asked.column).pays(so_far);
+        let is_decoded_anyway = |asked: &Asked| is_wanted(asked) && !few_pass(asked);
         for (conjunct, known) in self.in_order() {
             let cost = &known.cost;
             reader.cancel.check()?;
@@ -368,7 +372,7 @@ impl Open {
             None => bits,
         };
         let found = FoundRows::of(&bits);
-        if found.passed == 0 || PickCost::NUMBERS.pays(found) {
+        if found.passed == 0 || PickCost::numbers(NUMBER_BYTES).pays(found) {
             self.rows = self.rows.select(&bits);
             let passed = Passed::new(&bits, pool);
             for array in self.arrays.iter_mut().flatten() {

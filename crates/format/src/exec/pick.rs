@@ -29,23 +29,45 @@ impl FoundRows {
     }
 }
 
-/// Time that it takes to pick rows, in the time that decoding one row takes when all are decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Time that it takes to pick rows of a column, and to decode all: nanoseconds, of which only the ratio counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PickCost {
-    /// Time of each row.
-    row: u64,
-    /// Time of each run of rows, beside its rows.
-    run: u64,
+    /// Time of decoding a row when all are decoded, and of filtering it.
+    whole: f64,
+    /// Time of each row that is picked.
+    row: f64,
+    /// Time of each run of such rows, since it mostly lies in a block of its own.
+    run: f64,
+    /// Most time of all runs, for each row of the column: more runs than blocks share them.
+    runs_most: f64,
 }
 
 impl PickCost {
-    // Measured with a million rows in runs of 1, 5 and 40: numbers are picked faster up to one row of 100, 30 and 10,
-    // text of few values up to one of 16, 5 and 2, other text up to one of 4, 4 and 2.
-    pub(super) const NUMBERS: Self = Self { row: 12, run: 88 };
-    const CODES: Self = Self { row: 2, run: 14 };
-    const TEXT: Self = Self { row: 2, run: 2 };
+    // Measured with columns of `lineitem` at shares of 1 of 250 to 1 of 6, in no order. Numbers are picked faster below
+    // one row of 290, 165 and 50 (of 4, 8 and 16 bytes), text of few values below one of 7, other text below one of 5.
+    const NUMBERS: Self = Self {
+        whole: 0.06,
+        row: 12.0,
+        run: 46.0,
+        runs_most: 0.42,
+    };
+    const CODES: Self = Self {
+        whole: 2.0,
+        row: 15.0,
+        ..Self::NUMBERS
+    };
+    const TEXT: Self = Self {
+        whole: 6.7,
+        row: 21.0,
+        run: 200.0,
+        runs_most: 2.8,
+    };
     /// An estimate, since rows differ in how much they hold.
-    const NESTED: Self = Self { row: 4, run: 28 };
+    const NESTED: Self = Self {
+        whole: 4.0,
+        row: 40.0,
+        ..Self::TEXT
+    };
 
     pub(super) fn of(column: &Column) -> Self {
         /// Text whose rows take fewer bytes in the file is numbers of entries.
@@ -54,15 +76,24 @@ impl PickCost {
             _ if !column.is_flat() => Self::NESTED,
             Some(ValueType::Bytes) if column.encoded_row_bytes() > CODES_BYTES_MAX => Self::TEXT,
             Some(ValueType::Bytes) => Self::CODES,
-            _ => Self::NUMBERS,
+            Some(ValueType::Fixed(width)) => Self::numbers(width),
+            Some(ValueType::Bits) | None => Self::numbers(1),
+        }
+    }
+
+    /// Times of numbers of so many bytes.
+    pub(super) fn numbers(width: u32) -> Self {
+        Self {
+            whole: Self::NUMBERS.whole * f64::from(width),
+            ..Self::NUMBERS
         }
     }
 
     /// Whether picking the rows that pass takes less time than decoding all.
     pub(super) fn pays(self, rows: FoundRows) -> bool {
-        let row = self.row.saturating_mul(rows.passed);
-        let run = self.run.saturating_mul(rows.runs);
-        row.saturating_add(run) < rows.all
+        let [passed, runs, all] = [rows.passed, rows.runs, rows.all].map(|n| n as f64);
+        let picked = self.row * passed + (self.run * runs).min(self.runs_most * all);
+        picked < self.whole * all
     }
 }
 
@@ -83,16 +114,27 @@ mod tests {
     }
 
     #[test]
-    fn scattered_rows_are_picked_later_than_runs() {
-        let rows = |passed, runs| FoundRows {
-            passed,
-            runs,
-            all: 10_000,
+    fn rows_are_picked_where_they_are_few() {
+        let share = |n: u64| FoundRows {
+            passed: 1_000_000 / n,
+            runs: 1_000_000 / n,
+            all: 1_000_000,
         };
-        assert!(PickCost::NUMBERS.pays(rows(90, 90)));
-        assert!(!PickCost::NUMBERS.pays(rows(110, 110)));
-        assert!(PickCost::NUMBERS.pays(rows(600, 15)));
-        assert!(PickCost::TEXT.pays(rows(2_000, 2_000)));
-        assert!(!PickCost::TEXT.pays(rows(4_900, 400)));
+        for (cost, picked, whole) in [
+            (PickCost::numbers(4), 250, 200),
+            (PickCost::numbers(8), 130, 110),
+            (PickCost::numbers(16), 50, 20),
+            (PickCost::CODES, 10, 9),
+            (PickCost::TEXT, 6, 5),
+        ] {
+            assert!(cost.pays(share(picked)), "{cost:?}");
+            assert!(!cost.pays(share(whole)), "{cost:?}");
+        }
+        let runs = FoundRows {
+            runs: 1_000,
+            ..share(25)
+        };
+        assert!(PickCost::numbers(16).pays(runs));
+        assert!(!PickCost::numbers(4).pays(runs));
     }
 }
