@@ -11,6 +11,7 @@ mod machine;
 mod over_tables;
 mod peers;
 mod presets;
+mod ranges;
 mod report;
 mod search;
 mod sizes;
@@ -48,6 +49,8 @@ enum Benchmark {
     Erasure(erasure::Arguments),
     /// Rows by a condition, beside Vortex's and Parquet's filters.
     Filters(filters::Arguments),
+    /// Ranges of numbers found in encoded values, for each encoding.
+    Ranges(ranges::Arguments),
     /// Writing, opening and scanning tables of thousands of lists and structs.
     Wide(wide::Arguments),
     /// How fast the memory of this machine can be copied and stored to.
@@ -70,6 +73,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Erasure(arguments) => erasure::run(&arguments),
         Benchmark::Filters(arguments) => filters::run(&arguments),
+        Benchmark::Ranges(arguments) => ranges::run(&arguments),
         Benchmark::Wide(arguments) => wide::run(&arguments),
         Benchmark::Limits => speed::limits::run(),
         Benchmark::All(arguments) => all(&arguments),

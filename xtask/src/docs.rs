@@ -12,6 +12,7 @@ use crate::spec;
 
 const OVERVIEW: &str = "docs/spec/encodings/README.md";
 const MEASURED: &str = "benchmarks/results/encodings.json";
+const RANGES: &str = "benchmarks/results/ranges.json";
 const ERASURE: &str = "docs/spec/erasure.md";
 
 /// First line of the part of [`ERASURE`] that is made.
@@ -55,15 +56,25 @@ fn reader(root: &Path) -> impl Fn(&str) -> Result<String, String> {
 fn make(
     read: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<[(&'static str, String); 2], String> {
-    let measured = read(MEASURED)?;
-    let measured =
-        serde_json::from_str(&measured).map_err(|error| format!("{MEASURED}: {error}"))?;
+    let results = |path: &str| -> Result<serde_json::Value, String> {
+        serde_json::from_str(&read(path)?).map_err(|error| format!("{path}: {error}"))
+    };
+    let measured = Measured {
+        scans: results(MEASURED)?,
+        ranges: results(RANGES)?,
+    };
     let mut encodings = tarsia_encodings::rows()
         .map(|row| Described::new(row, read, &measured))
         .collect::<Result<Vec<_>, _>>()?;
     encodings.sort_by(|a, b| a.id.cmp(b.id));
     let erasure = replaced(&read(ERASURE)?, &erasure_table(&encodings))?;
     Ok([(OVERVIEW, overview(&encodings)), (ERASURE, erasure)])
+}
+
+/// Results of benchmarks.
+struct Measured {
+    scans: serde_json::Value,
+    ranges: serde_json::Value,
 }
 
 /// An encoding as the docs show it.
@@ -82,6 +93,8 @@ struct Described {
     speed: String,
     /// Speed of a scan of the column where it gains most, natively and by a kernel.
     scanned: String,
+    /// Time to find the values of a range, against decoding all.
+    range: String,
     erasure: spec::Erasure,
 }
 
@@ -102,7 +115,7 @@ impl Described {
     fn new(
         row: &Row,
         read: &dyn Fn(&str) -> Result<String, String>,
-        measured: &serde_json::Value,
+        measured: &Measured,
     ) -> Result<Self, String> {
         let id = row.encoding.id();
         let name = id.strip_prefix("tarsia.");
@@ -148,7 +161,8 @@ impl Described {
             about,
             wins_on,
             speed: speed(row),
-            scanned: scanned(name, measured),
+            scanned: scanned(name, &measured.scans),
+            range: range(name, &measured.ranges),
             erasure,
         })
     }
@@ -184,6 +198,14 @@ fn scanned(name: &str, measured: &serde_json::Value) -> String {
         Some((native, kernel)) => format!("{native:.1}, {kernel:.1}"),
         None => "-".to_owned(),
     }
+}
+
+/// Time to count the values of a range over that of a scan, as the benchmark of ranges found it.
+fn range(name: &str, measured: &serde_json::Value) -> String {
+    let mut rows = measured["rows"].as_array().into_iter().flatten();
+    let row = rows.find(|row| row["encoding"] == name);
+    let ratio = row.and_then(|row| Some(row["range_ns"].as_f64()? / row["scan_ns"].as_f64()?));
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
 /// The description in a crate's manifest.
@@ -245,6 +267,7 @@ fn overview(encodings: &[Described]) -> String {
             &it.value_types,
             &it.speed,
             &it.scanned,
+            &it.range,
             it.tried,
             &it.kernels,
             &it.erasure.fit,
@@ -257,12 +280,14 @@ fn overview(encodings: &[Described]) -> String {
          edit. *GB/s* are decoded bytes by its own decoder on one core, without its children: of values of 8 bytes, of\n\
          strings of 16, or of bits, by the costs in the table (`benches/codec.rs` of each crate). *Scanned* are those of\n\
          whole scans of the column where the encoding gains most, natively and by a kernel\n\
-         ([benchmarks.md](../../benchmarks.md#encodings)). *Tried* says whether a search for trees tries the encoding\n\
+         ([benchmarks.md](../../benchmarks.md#encodings)). *Range* is the time to find the numbers of a range, which filters\n\
+         do without decoding all of them, over that of a scan ([benchmarks.md](../../benchmarks.md#ranges-in-encoded-values)).\n\
+         *Tried* says whether a search for trees tries the encoding\n\
          always, only where size counts more than time (the preset `compact`), or only where a user names it\n\
          (`--encode`). *Kernels* are the modules that decode the encoding; what *fit* and *residue* mean is in\n\
          [erasure.md](../erasure.md).\n\n\
-         | encoding | version | what it is | wins on | values | GB/s | scanned: native, kernel | tried | kernels | survivors of an erasure fit | residue |\n\
-         |---|---|---|---|---|---:|---:|---|---|---|---|\n{}",
+         | encoding | version | what it is | wins on | values | GB/s | scanned: native, kernel | range | tried | kernels | survivors of an erasure fit | residue |\n\
+         |---|---|---|---|---|---:|---:|---:|---|---|---|---|\n{}",
         rows.collect::<String>()
     )
 }
