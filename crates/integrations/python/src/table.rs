@@ -186,17 +186,45 @@ pub(crate) fn interleave(
     let Some(first) = batches.first() else {
         return Err(Exception::InvalidInput.with("there is no batch"));
     };
-    if batches
+    let schema = first.schema();
+    let batches = batches
         .iter()
-        .any(|batch| batch.schema().fields() != first.schema().fields())
-    {
-        return Err(Exception::InvalidInput.with("a batch has another schema"));
-    }
+        .map(|batch| with_columns_of(&schema, batch))
+        .collect::<PyResult<Vec<_>>>()?;
     let joined = py.detach(|| {
         let batches: Vec<_> = batches.iter().collect();
         interleave_record_batch(&batches, &indices)
     });
     batch_of(joined).map(Batch)
+}
+
+/// A batch with the columns of a schema, which may name items of lists and nulls in another way.
+fn with_columns_of(schema: &ArrowSchema, batch: &RecordBatch) -> PyResult<RecordBatch> {
+    let named = batch.schema();
+    let are_same = named.fields().len() == schema.fields().len()
+        && (named.fields().iter().zip(schema.fields()))
+            .all(|(one, other)| one.name() == other.name());
+    if !are_same {
+        return Err(Exception::InvalidInput.with("a batch has columns of other names"));
+    }
+    let fields = schema.fields().iter().map(|field| {
+        // A column without nulls in one batch may have some in another.
+        field.as_ref().clone().with_nullable(true)
+    });
+    let fields =
+        ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(
+            |(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(column.clone()),
+                false => arrow_cast::cast(column, field.data_type()),
+            },
+        );
+    let columns = columns.collect::<Result<Vec<_>, _>>();
+    batch_of(columns.and_then(|columns| RecordBatch::try_new(Arc::new(fields), columns)))
 }
 
 /// Rows in memory, as batches.

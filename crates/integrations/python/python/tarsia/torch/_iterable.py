@@ -182,9 +182,6 @@ class IterableDataset(TorchIterableDataset):
             raise InvalidInput(f"epoch is {epoch}: it is below 2**63")
         if epoch != self.epoch:
             self._next[:3] = torch.tensor([epoch, 0, self._turn_rows()])
-        elif self._now is not None and self._now[:2] == (epoch, len(self._table)):
-            # The pass that was resumed is over.
-            self._next[1] = 0
         self._next[3] = 0
         self._now = None
 
@@ -322,6 +319,7 @@ class IterableDataset(TorchIterableDataset):
             if self._resumed is not None and self._resumed.pop("is_new", 0):
                 begun = self._resumed
             self._resumed = begun
+        self._now = None
         return self._pass(begun, worker, n_workers, info is not None)
 
     def _pass(self, begun: dict[str, int], worker: int, n_workers: int, is_worker: bool) -> Iterator[Any]:
@@ -338,8 +336,9 @@ class IterableDataset(TorchIterableDataset):
             else:
                 self._now = (epoch, shard.after(made), turn)
             yield value
-        if not is_worker and self._now is not None and self._now[1] == len(self._table) and self.epoch == epoch:
+        if not is_worker and self.epoch == epoch:
             # The next pass begins with the first row, also if this one was resumed.
+            self._now = (epoch, shard.after(shard.n_steps), turn)
             self._next[1:3] = torch.tensor([0, self._turn_rows()])
 
     def _values(self, shard: Shard, order: Any, steps: range) -> Iterator[Any]:

@@ -15,8 +15,6 @@ VERSION = 1
 _ROUNDS = 8
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-#: Numbers below it can be permuted: each half of such a number fits into 31 bits.
-ROWS_MAX = 1 << 61
 
 
 def splitmix(word: int) -> int:
@@ -49,7 +47,7 @@ class Permutation:
 
     A number ``x`` below ``a * b`` is split into ``x % a`` and ``x // a``. In each of eight rounds a keyed hash of one
     half is added to the other, modulo ``a`` and ``b`` in turn. Numbers that come out at ``size`` or above go through
-    again: ``a * b`` is less than ``size + a``, so that is rare.
+    again: ``a``, the square root of ``size`` rounded up, times ``b`` is less than ``size + a``, so that is rare.
 
     :param size: one number, or one for each number that is permuted
     """
@@ -57,8 +55,8 @@ class Permutation:
     def __init__(self, size: Any, *words: int) -> None:
         size = np.asarray(size, np.int64)
         self._size = size.astype(np.uint64)
-        # The square root of a float may be too small by one, which is as good.
-        root = np.maximum(np.sqrt(size.astype(np.float64)).astype(np.int64), 1)
+        # Correctly rounded, so the same everywhere; of large sizes it may be off by one, which is as good.
+        root = np.maximum(np.ceil(np.sqrt(size.astype(np.float64))).astype(np.int64), 1)
         self._a = root.astype(np.uint64)
         self._b = np.maximum(-(-size // root), 1).astype(np.uint64)
         self._keys = [np.uint64(hashed(*words, number)) for number in range(_ROUNDS)]
