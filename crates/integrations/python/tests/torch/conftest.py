@@ -17,11 +17,13 @@ def embeddings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     n_rows = 20_000
     vectors = np.random.default_rng(1).standard_normal((n_rows, 16), dtype=np.float32)
     vectors[:, 0] = np.arange(n_rows)
-    table = pa.table({
-        "id": pa.array(range(n_rows), pa.int64()),
-        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 16),
-        "label": pa.array(np.arange(n_rows) % 10, pa.int32()),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "id": pa.array(range(n_rows), pa.int64()),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 16),
+            "label": pa.array(np.arange(n_rows) % 10, pa.int32()),
+        }
+    )
     path = tmp_path_factory.mktemp("embeddings") / "embeddings.tarsia"
     tarsia.write(table, path)
     return path

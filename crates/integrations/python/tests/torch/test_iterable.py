@@ -86,7 +86,8 @@ def test_ranks_share_an_epoch(shuffle: str | None, written: Any) -> None:
     file = written(numbered(1003))
     for world_size in (1, 2, 3, 7):
         ranks = [
-            IterableDataset(file, batch_size=16, shuffle=shuffle, rank=rank, world_size=world_size) for rank in range(world_size)
+            IterableDataset(file, batch_size=16, shuffle=shuffle, rank=rank, world_size=world_size)
+            for rank in range(world_size)
         ]
         rows = [rows_of(rank) for rank in ranks]
         assert len({len(of) for of in rows}) == 1 and len({len(rank) for rank in ranks}) == 1
@@ -187,9 +188,14 @@ def test_states_that_do_not_fit_are_refused(written: Any, as_worker: Any) -> Non
     file = written(numbered(1000), erasure=2)
     state = IterableDataset(file, batch_size=30, shuffle="blocks", seed=9).state_after(3)
     for other in (
-        {"seed": 8}, {"shuffle": "exact"}, {"shuffle": None}, {"run_rows": 3}, {"buffer_rows": 5}, {"lanes": 2},
+        {"seed": 8},
+        {"shuffle": "exact"},
+        {"shuffle": None},
+        {"run_rows": 3},
+        {"buffer_rows": 5},
+        {"lanes": 2},
         {"filter": "id > 3"},
-    ):  # fmt: skip
+    ):
         dataset = IterableDataset(file, **({"batch_size": 30, "shuffle": "blocks", "seed": 9} | other))
         with pytest.raises(tarsia.InvalidInput, match="state"):
             dataset.load_state_dict(state)
@@ -229,10 +235,20 @@ def test_states_that_do_not_fit_are_refused(written: Any, as_worker: Any) -> Non
 def test_wrong_arguments_are_refused(written: Any) -> None:
     file = written(numbered(10))
     for wrong in (
-        {"batch_size": 0}, {"shuffle": "random"}, {"shuffle": True}, {"seed": -1}, {"seed": 1 << 64}, {"run_rows": 0},
-        {"buffer_rows": 0}, {"lanes": 0}, {"rank": 0}, {"world_size": 1}, {"rank": 2, "world_size": 2},
-        {"rank": -1, "world_size": 2}, {"rank": 0, "world_size": 0},
-    ):  # fmt: skip
+        {"batch_size": 0},
+        {"shuffle": "random"},
+        {"shuffle": True},
+        {"seed": -1},
+        {"seed": 1 << 64},
+        {"run_rows": 0},
+        {"buffer_rows": 0},
+        {"lanes": 0},
+        {"rank": 0},
+        {"world_size": 1},
+        {"rank": 2, "world_size": 2},
+        {"rank": -1, "world_size": 2},
+        {"rank": 0, "world_size": 0},
+    ):
         with pytest.raises(tarsia.InvalidInput):
             IterableDataset(file, **({"batch_size": 2} | wrong))
     for wrong in ({"batch_size": 1.5}, {"batch_size": True}, {"seed": "1"}, {"collate": 1}, {"transform": "x"}):

@@ -45,7 +45,10 @@ def test_workers_of_any_kind(method: str, is_read_before: bool, embeddings: Path
     in_order = IterableDataset(embeddings, batch_size=300, shuffle="exact", seed=5)
     expected = rows_of(in_order)
     if not is_read_before:
-        by_number, in_order = MapDataset(embeddings), IterableDataset(embeddings, batch_size=300, shuffle="exact", seed=5)
+        by_number, in_order = (
+            MapDataset(embeddings),
+            IterableDataset(embeddings, batch_size=300, shuffle="exact", seed=5),
+        )
     assert sorted(expected) == list(range(N_ROWS))
     options: Any = {"num_workers": 2, "multiprocessing_context": method}
     loader = DataLoader(by_number, batch_size=1000, shuffle=True, collate_fn=collate, **options)
@@ -60,7 +63,12 @@ def test_workers_of_any_kind(method: str, is_read_before: bool, embeddings: Path
 def test_workers_that_stay_alive_see_new_epochs(method: str, embeddings: Path) -> None:
     dataset = IterableDataset(embeddings, batch_size=500, shuffle="exact")
     loader = DataLoader(
-        dataset, batch_size=None, num_workers=2, multiprocessing_context=method, persistent_workers=True, pin_memory=True
+        dataset,
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context=method,
+        persistent_workers=True,
+        pin_memory=True,
     )
     assert len(loader) == 40
     for epoch in (0, 1, 5, 1):
@@ -101,9 +109,18 @@ def test_resumed_with_another_number_of_workers(embeddings: Path) -> None:
 
 
 @pytest.mark.want(9)
-@pytest.mark.parametrize(("n_workers", "method", "n_batches"), [
-    (0, "", 1), (0, "", 39), (1, "fork", 5), (3, "fork", 1), (3, "fork", 5), (3, "fork", 39), (2, "spawn", 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n_workers", "method", "n_batches"),
+    [
+        (0, "", 1),
+        (0, "", 39),
+        (1, "fork", 5),
+        (3, "fork", 1),
+        (3, "fork", 5),
+        (3, "fork", 39),
+        (2, "spawn", 5),
+    ],
+)
 def test_the_stateful_loader_resumes(n_workers: int, method: str, n_batches: int, embeddings: Path) -> None:
     import torchdata.stateful_dataloader as stateful
 
@@ -170,10 +187,14 @@ torch.distributed.destroy_process_group()
 
 
 def test_lists_texts_and_bytes_come_from_workers(written: Any) -> None:
-    table = pa.table({
-        "id": range(500), "tokens": [list(range(row % 7)) for row in range(500)], "text": [f"text {row}" for row in range(500)],
-        "image": [os.urandom(20_000) for _ in range(500)],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "id": range(500),
+            "tokens": [list(range(row % 7)) for row in range(500)],
+            "text": [f"text {row}" for row in range(500)],
+            "image": [os.urandom(20_000) for _ in range(500)],
+        }
+    )
     file = written(table)
     images = table.column("image").to_pylist()
     for binary in ("bytes", "tensors", "values_offsets"):
@@ -258,7 +279,10 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code, embeddings, str(n_workers)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", code, embeddings, str(n_workers)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "reading\n"
@@ -290,7 +314,9 @@ def test_threads_read_while_workers_are_forked(embeddings: Path) -> None:
         reader.start()
     try:
         for _ in range(4):
-            loader = DataLoader(dataset, batch_size=1000, collate_fn=collate, num_workers=2, multiprocessing_context="fork")
+            loader = DataLoader(
+                dataset, batch_size=1000, collate_fn=collate, num_workers=2, multiprocessing_context="fork"
+            )
             assert rows_of(loader) == list(range(N_ROWS))
     finally:
         is_over.set()

@@ -63,7 +63,9 @@ def test_each_row_is_as_likely_at_each_position() -> None:
         pairs = Counter(zip(found[:, 0].tolist(), found[:, 1].tolist(), strict=True))
         n_pairs = n_rows * (n_rows - 1)
         expected = 20_000 / n_pairs
-        chi = sum((pairs[one, two] - expected) ** 2 / expected for one in range(n_rows) for two in range(n_rows) if one != two)
+        chi = sum(
+            (pairs[one, two] - expected) ** 2 / expected for one in range(n_rows) for two in range(n_rows) if one != two
+        )
         assert chi < n_pairs - 1 + 5 * (2 * (n_pairs - 1)) ** 0.5, (n_rows, chi)
 
 
@@ -71,7 +73,9 @@ def test_each_row_is_as_likely_at_each_position() -> None:
 def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     orders = {tuple(Exact(50, seed, epoch).rows(np.arange(50))) for seed in range(30) for epoch in range(30)}
     assert len(orders) == 900
-    blocks = {tuple(Blocks(50, seed, epoch, 4, 16, 1, 1).rows(np.arange(50))) for seed in range(30) for epoch in range(30)}
+    blocks = {
+        tuple(Blocks(50, seed, epoch, 4, 16, 1, 1).rows(np.arange(50))) for seed in range(30) for epoch in range(30)
+    }
     assert len(blocks) == 900
 
 
@@ -118,7 +122,9 @@ def test_no_run_is_read_by_two_shards_of_as_many_lanes(n_shards: int) -> None:
 
 def used(shard: Shard, n_workers: int) -> list[np.ndarray]:
     """The batches of a rank as a loader gives them: one of each worker in turn."""
-    of_worker = [[shard.positions(step) for step in range(worker, shard.n_steps, n_workers)] for worker in range(n_workers)]
+    of_worker = [
+        [shard.positions(step) for step in range(worker, shard.n_steps, n_workers)] for worker in range(n_workers)
+    ]
     return [of_worker[step % n_workers][step // n_workers] for step in range(shard.n_steps)]
 
 

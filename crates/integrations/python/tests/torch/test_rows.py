@@ -82,8 +82,12 @@ def test_several_files_are_one(written: Any) -> None:
     assert dataset[-1]["id"].item() == 1999 and dataset[700]["text"] == "row 0"
     assert ids(MapDataset([file._source for file in files], threads=1), [1999, 0]) == [1999, 0]
     assert ids(MapDataset([Path(files[0]._source), files[3]]), [700]) == [701]
-    nullable = written(pa.table({"id": pa.array([5]), "text": ["x"]}, pa.schema([
-        pa.field("id", pa.int64(), nullable=False), ("text", pa.string())])))  # fmt: skip
+    nullable = written(
+        pa.table(
+            {"id": pa.array([5]), "text": ["x"]},
+            pa.schema([pa.field("id", pa.int64(), nullable=False), ("text", pa.string())]),
+        )
+    )
     assert ids(MapDataset([nullable, files[0]]), [3, 0]) == [2, 5]
 
 
@@ -134,8 +138,10 @@ def test_a_filter_chooses_rows(written: Any) -> None:
     expected = [row for row in range(5000) if row % 7 and row % 3 == 0]
     numbers = [row for row in range(5000) if row % 7 and row < 100]
     for filter in (
-        "id < 100", pc.field("id") < 100, pl.col("id") < 100,
-    ):  # fmt: skip
+        "id < 100",
+        pc.field("id") < 100,
+        pl.col("id") < 100,
+    ):
         assert ids(MapDataset(file._source, ["id"], filter=filter)) == numbers
     # This one is evaluated by its library.
     assert ids(MapDataset(file._source, ["id"], filter=pl.col("id") % 3 == 0)) == expected

@@ -29,10 +29,10 @@ def values(value: Any) -> Any:
     """A value in Python's own types."""
     if isinstance(value, Ragged):
         items, offsets = values(value.values), value.offsets.tolist()
-        return [items[start:end] for start, end in zip(offsets, offsets[1:])]
+        return [items[start:end] for start, end in zip(offsets, offsets[1:], strict=False)]
     if isinstance(value, dict):
         parts = {name: values(part) for name, part in value.items()}
-        return [dict(zip(parts, row)) for row in zip(*parts.values(), strict=True)]
+        return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
     if isinstance(value, list):
         return [values(part) if isinstance(part, torch.Tensor) else part for part in value]
     return value.tolist()
@@ -104,7 +104,9 @@ def test_texts_and_bytes(views: bool, written: Any) -> None:
     texts = ["", "short", "a text that is longer than a view", "äöü – 漢字", "x" * 1000]
     blobs = [text.encode() for text in texts]
     fixed = [b"ab", b"cd", b"ef", b"gh", b"ij"]
-    table = pa.table({"t": texts, "l": pa.array(texts, pa.large_string()), "b": blobs, "f": pa.array(fixed, pa.binary(2))})
+    table = pa.table(
+        {"t": texts, "l": pa.array(texts, pa.large_string()), "b": blobs, "f": pa.array(fixed, pa.binary(2))}
+    )
     file = tarsia.open(written(table)._source, views=views)
     found = columns(file)
     assert found["t"] == found["l"] == texts and found["b"] == blobs and found["f"] == fixed
@@ -137,14 +139,21 @@ def test_nested_columns(written: Any) -> None:
     rows = [
         {"s": {"x": 1, "tags": ["a", "bc"]}, "m": [[1.0], [], [2.0, 3.0]], "e": [{"k": 1, "v": "p"}], "d": {"q": 1}},
         {"s": {"x": 2, "tags": []}, "m": [], "e": [], "d": {}},
-        {"s": {"x": 3, "tags": ["d"]}, "m": [[4.0]], "e": [{"k": 2, "v": "q"}, {"k": 3, "v": ""}], "d": {"r": 2, "s": 3}},
+        {
+            "s": {"x": 3, "tags": ["d"]},
+            "m": [[4.0]],
+            "e": [{"k": 2, "v": "q"}, {"k": 3, "v": ""}],
+            "d": {"r": 2, "s": 3},
+        },
     ]
-    types = pa.schema({
-        "s": pa.struct({"x": pa.int64(), "tags": pa.list_(pa.string())}),
-        "m": pa.list_(pa.list_(pa.float32())),
-        "e": pa.list_(pa.struct({"k": pa.int8(), "v": pa.string()})),
-        "d": pa.map_(pa.string(), pa.int64()),
-    })  # fmt: skip
+    types = pa.schema(
+        {
+            "s": pa.struct({"x": pa.int64(), "tags": pa.list_(pa.string())}),
+            "m": pa.list_(pa.list_(pa.float32())),
+            "e": pa.list_(pa.struct({"k": pa.int8(), "v": pa.string()})),
+            "d": pa.map_(pa.string(), pa.int64()),
+        }
+    )
     plain = [{**row, "d": list(row["d"].items())} for row in rows]
     file = written(pa.Table.from_pylist(plain, types))
     for order in ([0, 1, 2], [2, 0], [1], [2, 2, 1, 0]):
@@ -173,11 +182,17 @@ def test_dictionaries_and_runs_are_decoded(written: Any) -> None:
 
 
 def test_nulls_are_an_error_unless_something_is_asked_for(written: Any) -> None:
-    table = pa.table({
-        "a": pa.array([1, None, 3]), "t": pa.array(["x", None, "z"]), "l": pa.array([[1], None, [2, None]]),
-        "v": pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float32(), 2)), "b": pa.array([True, None, False]),
-        "s": pa.array([{"x": 1}, None, {"x": None}]), "z": pa.array([b"q", None, b""]),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "a": pa.array([1, None, 3]),
+            "t": pa.array(["x", None, "z"]),
+            "l": pa.array([[1], None, [2, None]]),
+            "v": pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float32(), 2)),
+            "b": pa.array([True, None, False]),
+            "s": pa.array([{"x": 1}, None, {"x": None}]),
+            "z": pa.array([b"q", None, b""]),
+        }
+    )
     file = written(table)
     for name in table.column_names:
         with pytest.raises(tarsia.InvalidInput, match=f"`{name}`.*null") as raised:
@@ -209,9 +224,17 @@ def test_nulls_are_an_error_unless_something_is_asked_for(written: Any) -> None:
     [("a", 1.5), ("a", 2**40), ("a", "x"), ("a", True), ("a", math.nan), ("b", 1), ("t", 0), ("z", "x"), ("f", "x")],
 )
 def test_what_cannot_fill_a_column_is_refused(column: str, fill: Any, written: Any) -> None:
-    file = written(pa.table({
-        "a": pa.array([1, None], pa.int32()), "b": [True, None], "t": ["x", None], "z": [b"", None], "f": [0.5, None],
-    }))  # fmt: skip
+    file = written(
+        pa.table(
+            {
+                "a": pa.array([1, None], pa.int32()),
+                "b": [True, None],
+                "t": ["x", None],
+                "z": [b"", None],
+                "f": [0.5, None],
+            }
+        )
+    )
     with pytest.raises(tarsia.InvalidInput, match="fill_null"):
         columns(file, columns=[column], fill_null=fill)
 
@@ -220,9 +243,13 @@ def test_what_cannot_fill_a_column_is_refused(column: str, fill: Any, written: A
 def test_rounded_columns_come_as_the_small_type(rounding: str, written: Any) -> None:
     dtype = {"bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[rounding]
     given = np.random.default_rng(1).standard_normal((500, 16), dtype=np.float32)
-    table = pa.table({
-        "v": pa.FixedSizeListArray.from_arrays(pa.array(given.reshape(-1)), 16), "w": given[:, 0], "i": range(500),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "v": pa.FixedSizeListArray.from_arrays(pa.array(given.reshape(-1)), 16),
+            "w": given[:, 0],
+            "i": range(500),
+        }
+    )
     file = written(table, columns={"v": {"round": rounding}, "w": {"round": rounding}})
     whole = columns(file)
     small = columns(file, dtype={"v": dtype, "w": dtype})
@@ -284,10 +311,16 @@ def test_wrong_options_are_refused_at_once(options: dict[str, Any], written: Any
 
 
 def test_batches_travel_whole(written: Any) -> None:
-    table = pa.table({
-        "a": [1, 2], "e": [[], [1.5]], "t": ["x", "ä"], "z": [b"", b"abc"], "s": [{"x": True}, {"x": False}],
-        "v": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "a": [1, 2],
+            "e": [[], [1.5]],
+            "t": ["x", "ä"],
+            "z": [b"", b"abc"],
+            "s": [{"x": True}, {"x": False}],
+            "v": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
+        }
+    )
     file = written(table)
     for binary in ("bytes", "tensors", "values_offsets"):
         for batch in (columns(file, binary=binary), columns(file, [], binary=binary)):
@@ -305,7 +338,15 @@ def test_batches_travel_whole(written: Any) -> None:
 
 def test_random_tables_are_what_pyarrow_reads(written: Any) -> None:
     random = np.random.default_rng(7)
-    kinds = [pa.int32(), pa.float64(), pa.string(), pa.binary(), pa.bool_(), pa.list_(pa.int16()), pa.list_(pa.string())]
+    kinds = [
+        pa.int32(),
+        pa.float64(),
+        pa.string(),
+        pa.binary(),
+        pa.bool_(),
+        pa.list_(pa.int16()),
+        pa.list_(pa.string()),
+    ]
 
     def one(of: pa.DataType) -> Any:
         if pa.types.is_list(of):

@@ -56,13 +56,36 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 #: Formats of numbers, and of the types that are stored as numbers.
 NUMBERS = {
-    "c": np.int8, "C": np.uint8, "s": np.int16, "S": np.uint16, "i": np.int32, "I": np.uint32, "l": np.int64,
-    "L": np.uint64, "e": np.float16, "f": np.float32, "g": np.float64, "tdD": np.int32, "tdm": np.int64,
-    "tts": np.int32, "ttm": np.int32, "ttu": np.int64, "ttn": np.int64, "tiM": np.int32,
-}  # fmt: skip
+    "c": np.int8,
+    "C": np.uint8,
+    "s": np.int16,
+    "S": np.uint16,
+    "i": np.int32,
+    "I": np.uint32,
+    "l": np.int64,
+    "L": np.uint64,
+    "e": np.float16,
+    "f": np.float32,
+    "g": np.float64,
+    "tdD": np.int32,
+    "tdm": np.int64,
+    "tts": np.int32,
+    "ttm": np.int32,
+    "ttu": np.int64,
+    "ttn": np.int64,
+    "tiM": np.int32,
+}
 #: How formats begin that have more text behind, such as a zone.
-_LONG_NUMBERS = {"tss:": np.int64, "tsm:": np.int64, "tsu:": np.int64, "tsn:": np.int64, "tDs": np.int64,
-                 "tDm": np.int64, "tDu": np.int64, "tDn": np.int64}  # fmt: skip
+_LONG_NUMBERS = {
+    "tss:": np.int64,
+    "tsm:": np.int64,
+    "tsu:": np.int64,
+    "tsn:": np.int64,
+    "tDs": np.int64,
+    "tDm": np.int64,
+    "tDu": np.int64,
+    "tDn": np.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -103,14 +126,47 @@ class Type:
 
 
 _NAMES = {
-    "n": "null", "b": "bool", "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32",
-    "l": "int64", "L": "uint64", "e": "float16", "f": "float32", "g": "float64", "z": "binary", "Z": "large_binary",
-    "vz": "binary_view", "u": "string", "U": "large_string", "vu": "string_view", "tdD": "date32", "tdm": "date64",
-    "tiM": "interval", "tiD": "interval", "tin": "interval", "+l": "list", "+L": "large_list", "+vl": "list_view",
-    "+vL": "large_list_view", "+s": "struct", "+m": "map", "+r": "run_end_encoded",
-}  # fmt: skip
-_STARTS = {"d:": "decimal", "w:": "fixed_size_binary", "ts": "timestamp", "tt": "time", "tD": "duration",
-           "+w:": "fixed_size_list", "+u": "union"}  # fmt: skip
+    "n": "null",
+    "b": "bool",
+    "c": "int8",
+    "C": "uint8",
+    "s": "int16",
+    "S": "uint16",
+    "i": "int32",
+    "I": "uint32",
+    "l": "int64",
+    "L": "uint64",
+    "e": "float16",
+    "f": "float32",
+    "g": "float64",
+    "z": "binary",
+    "Z": "large_binary",
+    "vz": "binary_view",
+    "u": "string",
+    "U": "large_string",
+    "vu": "string_view",
+    "tdD": "date32",
+    "tdm": "date64",
+    "tiM": "interval",
+    "tiD": "interval",
+    "tin": "interval",
+    "+l": "list",
+    "+L": "large_list",
+    "+vl": "list_view",
+    "+vL": "large_list_view",
+    "+s": "struct",
+    "+m": "map",
+    "+r": "run_end_encoded",
+}
+_STARTS = {
+    "d:": "decimal",
+    "w:": "fixed_size_binary",
+    "ts": "timestamp",
+    "tt": "time",
+    "tD": "duration",
+    "+w:": "fixed_size_list",
+    "+u": "union",
+}
 
 
 @dataclass(frozen=True)
@@ -162,9 +218,15 @@ class Array:
         if validity is not None and validity.all():
             validity = None
         return Array(
-            self.type, stop - start, self.offset + start, validity, self.buffers, self.owner, self.children,
+            self.type,
+            stop - start,
+            self.offset + start,
+            validity,
+            self.buffers,
+            self.owner,
+            self.children,
             self.dictionary,
-        )  # fmt: skip
+        )
 
 
 def _bits(array: Array, position: int, first: int, count: int) -> np.ndarray:

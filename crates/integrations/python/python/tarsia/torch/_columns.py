@@ -88,8 +88,12 @@ class _Packer:
 
 def _is_plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor is its type, its shape and its bytes."""
-    return tensor.device.type == "cpu" and tensor.layout == torch.strided and not tensor.is_nested \
-        and not tensor.requires_grad  # fmt: skip
+    return (
+        tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and not tensor.is_nested
+        and not tensor.requires_grad
+    )
 
 
 def _unpacked(described: dict[str, tuple[Any, ...]], memory: Any) -> Columns:

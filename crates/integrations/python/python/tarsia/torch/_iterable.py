@@ -117,8 +117,8 @@ class IterableDataset(TorchIterableDataset):
         :param lanes: of ``"blocks"``: parts of the buffer that are mixed each for itself. As many as there are
             workers of all ranks (or a multiple), and no two workers read of the same run
         :param drop_last: whether to leave out the last step, if it has not a whole batch for each rank
-        :param even: whether all ranks get equally many rows, for which at most `world_size` - 1 rows come twice; if not,
-            each row comes once, and some ranks may have a row more than others, or a batch
+        :param even: whether all ranks get equally many rows, for which at most `world_size` - 1 rows come twice; if
+            not, each row comes once, and some ranks may have a row more than others, or a batch
         :param rank: this process among those that train; by default that of ``torch.distributed`` if it is initialized
         :param world_size: how many these are
         :param collate: a function of a :class:`tarsia.Batch`, instead of tensors
@@ -216,7 +216,7 @@ class IterableDataset(TorchIterableDataset):
                 return self._state(self.epoch, int(self._next[1]), int(self._next[2]))
             return self._state(self._now[0], self._now[1], self._now[2])
         rank, n_ranks = self._ranks()
-        begun = self._resumed or {"epoch": self.epoch, "rows": int(self._next[1]), "turn": int(self._next[2]), "made": 0}
+        begun = self._resumed or self._beginning()
         state = self._state(begun["epoch"], begun["rows"], begun["turn"])
         shards = {"rank": rank, "world_size": n_ranks, "worker": info.id, "num_workers": info.num_workers}
         return state | shards | {"batch_size": self._batch_rows(), "made": begun["made"]}
@@ -240,7 +240,7 @@ class IterableDataset(TorchIterableDataset):
         if "order" in state:
             turn = self._checked_order(dict(state["order"]))
         if state.get("files", self._identity) != self._identity:
-            raise InvalidInput("the state is of other files, or of other rows of them: they were changed, or the filter")
+            raise InvalidInput("the state is of other files or of another filter, or the files were changed")
         if "worker" in state:
             self._load_in_worker(state, epoch, rows, turn)
             return
@@ -258,6 +258,10 @@ class IterableDataset(TorchIterableDataset):
                 raise InvalidInput(f"{text}; a state of `state_after` can be resumed with any number")
         made = checked_count("made", state.get("made"), 0)
         self._resumed = {"epoch": epoch, "rows": rows, "turn": turn, "made": made, "is_new": 1}
+
+    def _beginning(self) -> dict[str, int]:
+        """Where the next pass begins, and that a worker has made no batch of it."""
+        return {"epoch": self.epoch, "rows": int(self._next[1]), "turn": int(self._next[2]), "made": 0}
 
     def _order_of(self) -> dict[str, Any]:
         order: dict[str, Any] = {"version": _order.VERSION, "shuffle": self._shuffle}
@@ -313,7 +317,7 @@ class IterableDataset(TorchIterableDataset):
     def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()
         worker, n_workers = (0, 1) if info is None else (info.id, info.num_workers)
-        begun = {"epoch": self.epoch, "rows": int(self._next[1]), "turn": int(self._next[2]), "made": 0}
+        begun = self._beginning()
         if info is not None:
             self._next[3] = 1
             if self._resumed is not None and self._resumed.pop("is_new", 0):

@@ -127,9 +127,9 @@ class Blocks:
 
     Rows are rotated by a random number of runs, so that the shorter last run lies elsewhere in each epoch. Then runs of
     ``run_rows`` are permuted, and put one behind the other; the shorter one is the last. Of that sequence each
-    ``window_rows`` make a window. A window has ``lanes`` equal parts, which are permuted each for itself. Positions take
-    ``turn_rows`` rows of each lane in turn, so that a shard that reads each n-th batch has lanes of its own. What is
-    left of the last window is one more lane.
+    ``window_rows`` make a window. A window has ``lanes`` equal parts, which are permuted each for itself. Positions
+    take ``turn_rows`` rows of each lane in turn, so that a shard that reads each n-th batch has lanes of its own. What
+    is left of the last window is one more lane.
     """
 
     def __init__(

@@ -202,7 +202,9 @@ class Converter:
                 where = f"row {int(np.flatnonzero(null)[0])} of a batch" if array.type.name == column else "a value"
                 text = f"column `{column}`: {where} is null; `fill_null` gives a value for it, and `masks` says where"
                 if self._options.masks:
-                    text = f"column `{column}`: a value in a list is null, which no mask tells; `fill_null` gives a value"
+                    text = (
+                        f"column `{column}`: a value in a list is null, which no mask tells; `fill_null` gives a value"
+                    )
                 raise InvalidInput(text, None, column)
         if validity is None:
             return hidden
@@ -287,7 +289,12 @@ class Converter:
     def _strings(self, array: Array, column: str, missing: np.ndarray | None, is_row: bool) -> Any:
         is_text = array.type.format in _TEXT
         fill = self._options.of(column, "fill_null")
-        if missing is not None and missing.any() and fill is not None and not isinstance(fill, str if is_text else bytes):
+        if (
+            missing is not None
+            and missing.any()
+            and fill is not None
+            and not isinstance(fill, str if is_text else bytes)
+        ):
             kind = "str" if is_text else "bytes"
             raise InvalidInput(f"fill_null: column `{column}` needs {kind}, not {type(fill).__name__}", None, column)
         data, starts, ends = _string_places(array)
