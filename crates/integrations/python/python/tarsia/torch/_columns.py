@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, NamedTuple
 
 import torch
 
-#: Batches up to this size go through the pipe of the worker. That is faster than memory that is shared: PyTorch passes
-#: on a descriptor of a file for each tensor then, which takes as long as half a MiB in a pipe.
-_PIPE_BYTES = 1 << 20
+#: Batches up to this size go through the pipe of the worker. That is faster than to pass on the descriptor of a file,
+#: for which two processes talk with each other, as PyTorch does for each tensor.
+_PIPE_BYTES = 512 << 10
 _ALIGN = 64
+#: Parts that one call writes: the limit of Linux.
+_WRITE_PARTS = 1024
 
 
 class Ragged(NamedTuple):
@@ -30,21 +35,33 @@ class Columns(dict):
     def __reduce_ex__(self, protocol: Any) -> Any:
         packer = _Packer()
         described = {name: packer.add(value) for name, value in self.items()}
-        return (_unpacked, (described, packer.memory()))
+        return (_unpacked, (described, packer.in_band()))
+
+
+def _sent(columns: Columns) -> Any:
+    """How a batch goes to another process that runs now; pickled otherwise it holds its bytes."""
+    packer = _Packer()
+    described = {name: packer.add(value) for name, value in columns.items()}
+    if packer.n_bytes <= _PIPE_BYTES or not hasattr(os, "memfd_create"):
+        return (_unpacked, (described, packer.in_band()))
+    return (_unpacked_shared, (described, packer.shared(), packer.n_bytes))
+
+
+ForkingPickler.register(Columns, _sent)
 
 
 class _Packer:
-    """Copies tensors and bytes into one piece of memory."""
+    """Puts tensors and bytes one behind the other."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[int, Any]] = []
-        self._n_bytes = 0
+        self._parts: list[Any] = []
+        self.n_bytes = 0
 
     def add(self, value: Any) -> tuple[Any, ...]:
         """Notes a value, and tells how it is made again."""
         if isinstance(value, torch.Tensor) and _is_plain(value):
             tensor = value.detach().contiguous()
-            place = self._place(tensor.reshape(-1).view(torch.uint8) if tensor.numel() else tensor, tensor.nbytes)
+            place = self._place(_bytes_of(tensor), tensor.nbytes)
             return ("tensor", tensor.dtype, tuple(tensor.shape), place)
         if isinstance(value, Ragged):
             return ("ragged", self.add(value.values), self.add(value.offsets))
@@ -52,38 +69,50 @@ class _Packer:
             return ("dict", {name: self.add(part) for name, part in value.items()})
         if type(value) is list and value:
             if all(type(part) is bytes for part in value):
-                whole = b"".join(value)
-                return ("bytes", self._place(whole, len(whole)), [len(part) for part in value])
+                lengths = [len(part) for part in value]
+                return ("bytes", self._place([part for part in value if part], sum(lengths)), lengths)
             if all(isinstance(part, torch.Tensor) for part in value):
                 return ("list", [self.add(part) for part in value])
         return ("as it is", value)
 
     def _place(self, part: Any, n_bytes: int) -> int:
-        place = -(-self._n_bytes // _ALIGN) * _ALIGN
+        filler = -self.n_bytes % _ALIGN
+        if filler:
+            self._parts.append(bytes(filler))
+        place = self.n_bytes + filler
         if n_bytes:
-            self._parts.append((place, part))
-        self._n_bytes = place + n_bytes
+            self._parts.append(part)
+        self.n_bytes = place + n_bytes
         return place
 
-    def memory(self) -> Any:
-        """The piece of memory: bytes, or a tensor that is shared."""
-        if self._n_bytes <= _PIPE_BYTES:
-            made = bytearray(self._n_bytes)
-            into = torch.frombuffer(made, dtype=torch.uint8) if made else torch.empty(0, dtype=torch.uint8)
-            self._copy(into)
-            return bytes(made)
-        # As PyTorch's own `collate` does in workers: memory that is shared from the beginning is not copied again.
-        shared = torch.UntypedStorage._new_shared(self._n_bytes)
-        into = torch.empty(0, dtype=torch.uint8).set_(shared, 0, (self._n_bytes,))
-        self._copy(into)
-        return into
+    def in_band(self) -> bytes:
+        """All bytes."""
+        return b"".join(self._flat())
 
-    def _copy(self, into: torch.Tensor) -> None:
-        for place, part in self._parts:
-            if isinstance(part, bytes):
-                memoryview(into.numpy())[place : place + len(part)] = part
-            else:
-                into[place : place + len(part)] = part
+    def shared(self) -> Any:
+        """A file in memory that holds all bytes, for another process."""
+        file = os.memfd_create("tarsia-batch", os.MFD_CLOEXEC)
+        try:
+            parts = [memoryview(part).cast("B") for part in self._flat()]
+            while parts:
+                # Written instead of mapped: memory that is mapped is cleared first, page by page.
+                written = os.writev(file, parts[:_WRITE_PARTS])
+                done = 0
+                while done < len(parts) and written >= len(parts[done]):
+                    written -= len(parts[done])
+                    done += 1
+                parts = parts[done:]
+                if written:
+                    parts[0] = parts[0][written:]
+            return DupFd(file)
+        finally:
+            os.close(file)
+
+    def _flat(self) -> list[Any]:
+        made: list[Any] = []
+        for part in self._parts:
+            made += part if isinstance(part, list) else [part]
+        return made
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
@@ -96,9 +125,27 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     )
 
 
-def _unpacked(described: dict[str, tuple[Any, ...]], memory: Any) -> Columns:
-    if isinstance(memory, bytes):
-        memory = torch.frombuffer(bytearray(memory), dtype=torch.uint8) if memory else torch.empty(0, dtype=torch.uint8)
+def _bytes_of(tensor: torch.Tensor) -> Any:
+    """The memory of a tensor."""
+    return tensor.reshape(-1).view(torch.uint8).numpy() if tensor.numel() else b""
+
+
+def _unpacked_shared(described: dict[str, tuple[Any, ...]], file: Any, n_bytes: int) -> Columns:
+    descriptor = file.detach()
+    try:
+        memory = mmap.mmap(descriptor, n_bytes, flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
+    finally:
+        os.close(descriptor)
+    # The tensor keeps the map, which goes with the last tensor that is made of it.
+    return _described(described, torch.frombuffer(memory, dtype=torch.uint8))
+
+
+def _unpacked(described: dict[str, tuple[Any, ...]], memory: bytes) -> Columns:
+    tensor = torch.frombuffer(bytearray(memory), dtype=torch.uint8) if memory else torch.empty(0, dtype=torch.uint8)
+    return _described(described, tensor)
+
+
+def _described(described: dict[str, tuple[Any, ...]], memory: torch.Tensor) -> Columns:
     return Columns({name: _made(part, memory) for name, part in described.items()})
 
 

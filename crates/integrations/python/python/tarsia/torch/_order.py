@@ -61,16 +61,16 @@ class Permutation:
         self._b = np.maximum(-(-size // root), 1).astype(np.uint64)
         self._keys = [np.uint64(hashed(*words, number)) for number in range(_ROUNDS)]
 
-    def __call__(self, numbers: np.ndarray, tweak: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, numbers: np.ndarray, tweak: Any = None) -> np.ndarray:
         """Where each number goes.
 
-        :param tweak: numbers that choose one of many permutations, one for each number
+        :param tweak: numbers that choose one of many permutations: one for each number, or one for all
         """
         found = self._once(numbers.astype(np.uint64), self._a, self._b, tweak)
         outside = np.flatnonzero(found >= self._size)
         while len(outside) > 0:
-            size, a, b = (of if of.ndim == 0 else of[outside] for of in (self._size, self._a, self._b))
-            again = self._once(found[outside], a, b, None if tweak is None else tweak[outside])
+            size, a, b = (_of(of, outside) for of in (self._size, self._a, self._b))
+            again = self._once(found[outside], a, b, None if tweak is None else _of(tweak, outside))
             found[outside] = again
             outside = outside[again >= size]
         return found.astype(np.int64)
@@ -89,6 +89,11 @@ class Permutation:
                 right += (_mixed(left, key) * b) >> half
                 right -= b * (right >= b)
         return right * a + left
+
+
+def _of(given: Any, places: np.ndarray) -> Any:
+    """The values at places of what has one value for each, or one for all."""
+    return given if given.ndim == 0 else given[places]
 
 
 class InOrder:
@@ -156,6 +161,27 @@ class Blocks:
         """The row at each position."""
         if len(positions) == 0:
             return positions
+        place = self._places(positions)
+        is_whole = place < self._whole
+        run, in_run = np.divmod(place[is_whole], self._run)
+        if len(run) > 0:
+            # Rows of a window are of few runs, which lie side by side.
+            first, last = int(run.min()), int(run.max())
+            if last - first < len(run):
+                run = self._runs(np.arange(first, last + 1))[run - first]
+            else:
+                run = self._runs(run)
+        place[is_whole] = run * self._run + in_run
+        return (place + self._shift) % self.n_rows
+
+    def _places(self, positions: np.ndarray) -> np.ndarray:
+        """The place of each position in the sequence of runs."""
+        first, last = (int(position) // self._window for position in (positions.min(), positions.max()))
+        if self._lanes == 1 and first == last:
+            # The general case below with the same numbers for all.
+            size = self._last_rows if first == self._n_whole_windows else self._window
+            start = first * self._window
+            return start + self._permuted(positions - start, size, np.asarray(first * 2, np.uint64))
         window, at = np.divmod(positions, self._window)
         is_last = window == self._n_whole_windows
         lane_rows = np.where(is_last, self._last_lane_rows, self._lane_rows)
@@ -164,13 +190,14 @@ class Blocks:
         lane = np.where(is_left, self._lanes, turn % self._lanes)
         in_lane = np.where(is_left, at - lane_rows * self._lanes, turn // self._lanes * self._turn + in_turn)
         size = np.where(is_left, self._last_rows - lane_rows * self._lanes, lane_rows)
-        tweak = (window * (self._lanes + 1) + lane).astype(np.uint64) * np.uint64(_GOLDEN)
-        in_lane = Permutation(size, *self._key)(in_lane, tweak)
-        place = window * self._window + lane * lane_rows + in_lane
-        is_whole = place < self._whole
-        run, in_run = np.divmod(place[is_whole], self._run)
-        place[is_whole] = self._runs(run) * self._run + in_run
-        return (place + self._shift) % self.n_rows
+        number = (window * (self._lanes + 1) + lane).astype(np.uint64)
+        return window * self._window + lane * lane_rows + self._permuted(in_lane, size, number)
+
+    def _permuted(self, numbers: np.ndarray, size: Any, lane: np.ndarray) -> np.ndarray:
+        """Places in lanes of some sizes, which are permuted each for itself."""
+        with np.errstate(over="ignore"):
+            tweak = lane * np.uint64(_GOLDEN)
+        return Permutation(size, *self._key)(numbers, tweak)
 
     def window_end(self, position: int) -> int | None:
         """The end of the window of a position."""
