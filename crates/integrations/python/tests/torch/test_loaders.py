@@ -254,6 +254,19 @@ def test_an_error_in_a_worker_is_told(written: Any) -> None:
         list(DataLoader(MapDataset(file_that_changes(file._source)), num_workers=1, collate_fn=collate))
 
 
+def test_what_a_worker_cannot_send_is_an_error(embeddings: Path) -> None:
+    dataset = IterableDataset(embeddings, batch_size=2, collate=lambda batch: batch)
+    assert next(iter(dataset)).num_rows == 2
+    with pytest.raises(TypeError, match="to_pyarrow"):
+        next(iter(DataLoader(dataset, batch_size=None, num_workers=1, timeout=20)))
+    converted = IterableDataset(embeddings, batch_size=2, collate=lambda batch: batch.to_pyarrow())
+    assert next(iter(DataLoader(converted, batch_size=None, num_workers=1, timeout=20))).num_rows == 2
+    # Rows by number arrive as a list.
+    loader = DataLoader(MapDataset(embeddings), batch_size=3, collate_fn=lambda rows: rows, num_workers=1, timeout=20)
+    rows = next(iter(loader))
+    assert [row["id"].item() for row in rows] == [0, 1, 2] and rows[2]["vector"].shape == (16,)
+
+
 def file_that_changes(place: Any) -> tarsia.File:
     file = tarsia.open(place)
     tarsia.write(pa.table({"a": [3, 4, 5]}), place)

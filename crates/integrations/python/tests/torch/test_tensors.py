@@ -310,6 +310,15 @@ def test_wrong_options_are_refused_at_once(options: dict[str, Any], written: Any
         MapDataset(file, **options)
 
 
+def test_a_mask_takes_the_name_of_nothing(written: Any) -> None:
+    file = written(pa.table({"s": [{"a": 1, "a_mask": 2}], "s_lengths": [1], "l": [[1]]}))
+    with pytest.raises(tarsia.InvalidInput, match="mask of `a`"):
+        MapDataset(file, masks=True)
+    lengths = written(pa.table({"l": [[1]], "l_lengths": [1]}))
+    with pytest.raises(tarsia.InvalidInput, match="lengths"):
+        MapDataset(lengths, ragged="padded")
+
+
 def test_batches_travel_whole(written: Any) -> None:
     table = pa.table(
         {

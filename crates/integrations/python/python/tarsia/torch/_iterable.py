@@ -374,7 +374,12 @@ class IterableDataset(TorchIterableDataset):
             else:
                 value = converter.finished(sliced(columns, start, start + length))
             start += length
-            yield value if self._transform is None else self._transform(value)
+            if self._transform is not None:
+                value = self._transform(value)
+            if isinstance(value, (_tarsia.Batch, _tarsia.Table)) and get_worker_info() is not None:
+                # The loader would wait for it forever: a worker cannot tell that it cannot send something.
+                raise TypeError("a worker cannot send a tarsia.Batch: convert it, such as by `to_pyarrow()`")
+            yield value
 
     def __repr__(self) -> str:
         return f"<tarsia.torch.IterableDataset: {len(self._table)} rows, shuffle={self._shuffle!r}>"

@@ -11,6 +11,7 @@ from torch.utils.data import Dataset, default_collate
 
 from .. import _tarsia
 from .._errors import InvalidInput, OutOfRange
+from ._columns import Columns
 from ._table import Table
 from ._tensors import Converter, Options, row
 
@@ -51,8 +52,17 @@ class Rows(Sequence):
         columns = self._read()
         return (row(columns, position) for position in range(len(self)))
 
+    def __reduce__(self) -> Any:
+        # In another process they are a list. A batch cannot go there.
+        return (_listed, (Columns(self._read()), len(self)))
+
     def __repr__(self) -> str:
         return f"<tarsia.torch.Rows: {len(self)} rows>"
+
+
+def _listed(columns: dict[str, Any], n_rows: int) -> list[dict[str, Any]]:
+    columns = dict(columns)
+    return [row(columns, at) for at in range(n_rows)]
 
 
 def collate(rows: Any) -> Any:

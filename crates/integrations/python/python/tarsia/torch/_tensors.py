@@ -52,6 +52,8 @@ class Options:
                     raise NoSuchColumn(f"{option}: no column `{name}` is read", None, str(name))
         if self.binary not in BINARY:
             raise InvalidInput(f"binary is one of {', '.join(BINARY)}, not {self.binary!r}")
+        if self.masks:
+            _check_masks(types)
         for of in types:
             ragged, dtype = self.ragged_of(of.name), self.of(of.name, "dtype")
             if ragged not in RAGGED:
@@ -61,13 +63,21 @@ class Options:
             _check_type(of, of.name)
             if isinstance(self.dtype, Mapping) and dtype is not None:
                 _check_dtype(of, dtype)
-            if self.masks and f"{of.name}_mask" in names:
-                raise InvalidInput(f"the mask of column `{of.name}` has the name of a column", None, of.name)
             is_list = of.format in _LISTS + _LIST_VIEWS
             if is_list and ragged != "values_offsets" and not _is_numbers(of.children[0]):
                 raise InvalidInput(f"column `{of.name}`: {ragged} is for lists of numbers", None, of.name)
             if is_list and ragged == "padded" and f"{of.name}_lengths" in names:
                 raise InvalidInput(f"the lengths of column `{of.name}` have the name of a column", None, of.name)
+
+
+def _check_masks(types: tuple[Type, ...]) -> None:
+    """Refuses columns, or fields of a struct, that have the name of a mask."""
+    names = {of.name for of in types}
+    for of in types:
+        if f"{of.name}_mask" in names:
+            raise InvalidInput(f"the mask of `{of.name}` has the name of a column or field", None, of.name)
+        if of.format == "+s":
+            _check_masks(of.children)
 
 
 def _is_numbers(of: Type) -> bool:
