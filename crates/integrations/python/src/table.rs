@@ -176,6 +176,10 @@ pub(crate) fn interleave(
 ) -> PyResult<Batch> {
     let batches: Vec<_> = batches.iter().map(|batch| batch.get().0.clone()).collect();
     let (of, rows) = (batch_of_row.to_vec(py)?, row_in_batch.to_vec(py)?);
+    if of.len() != rows.len() {
+        let text = format!("{} batches for {} rows", of.len(), rows.len());
+        return Err(Exception::InvalidInput.with(text));
+    }
     let indices = of.into_iter().zip(rows).map(|(batch, row)| {
         let (batch, row) = (usize::try_from(batch).ok()?, usize::try_from(row).ok()?);
         let is_there = row < batches.get(batch)?.num_rows();

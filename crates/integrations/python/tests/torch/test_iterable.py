@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import tarsia
 from tarsia.torch import IterableDataset, _iterable
@@ -64,7 +67,7 @@ def test_single_rows(written: Any) -> None:
     rows = [row["id"].item() for row in dataset]
     assert sorted(rows) == list(range(100)) and len(dataset) == 100
     assert rows == rows_of(IterableDataset(file, batch_size=10, shuffle="exact", seed=1))
-    loader = torch.utils.data.DataLoader(dataset, batch_size=8)
+    loader = DataLoader(dataset, batch_size=8)
     assert rows_of(loader) == rows
     with pytest.raises(tarsia.InvalidInput, match="collate"):
         IterableDataset(file, batch_size=None, collate=lambda batch: batch)
@@ -230,6 +233,20 @@ def test_states_that_do_not_fit_are_refused(written: Any, as_worker: Any) -> Non
     changed = IterableDataset(source, batch_size=30, shuffle="blocks", seed=9)
     with pytest.raises(tarsia.InvalidInput, match="other files"):
         changed.load_state_dict(state)
+
+
+def test_copies_have_an_epoch_of_their_own(written: Any) -> None:
+    dataset = IterableDataset(written(numbered(100)), batch_size=10, shuffle="exact")
+    dataset.set_epoch(3)
+    for copied in (copy.copy(dataset), copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        assert copied.epoch == 3 and rows_of(copied) == rows_of(dataset)
+        copied.set_epoch(5)
+        assert dataset.epoch == 3
+        # Workers that are forked see it.
+        loader = DataLoader(copied, batch_size=None, num_workers=1, persistent_workers=True)
+        first = rows_of(loader)
+        copied.set_epoch(6)
+        assert rows_of(loader) != first
 
 
 def test_wrong_arguments_are_refused(written: Any) -> None:

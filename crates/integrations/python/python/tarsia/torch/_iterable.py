@@ -162,6 +162,16 @@ class IterableDataset(TorchIterableDataset):
         # Another process may not know of `torch.distributed`.
         return self.__dict__ | {"_inherited": self._ranks()}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # Workers of this process are to see what is set here, too.
+        self._next.share_memory_()
+
+    def __copy__(self) -> IterableDataset:
+        copy = type(self).__new__(type(self))
+        copy.__setstate__(self.__getstate__() | {"_next": self._next.clone()})
+        return copy
+
     @property
     def epoch(self) -> int:
         """The epoch of the next pass."""
