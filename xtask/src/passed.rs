@@ -110,7 +110,14 @@ mod tests {
 
         /// Runs all groups whose stand-ins need no cargo, and commits what is noted.
         fn pass(&self) {
-            let (passed, output) = self.ci(&["example", "integrations", "miri", "python"]);
+            let (passed, output) = self.ci(&[
+                "example",
+                "integrations",
+                "miri",
+                "python",
+                "python-ray",
+                "python-torch",
+            ]);
             assert!(passed, "{output}");
             self.commit();
         }
@@ -126,6 +133,8 @@ mod tests {
             "kernels",
             "miri",
             "python",
+            "python-ray",
+            "python-torch",
         ];
         assert_eq!(made.due(), all);
         made.pass();
@@ -139,6 +148,9 @@ mod tests {
         made.git(&["clean", "-qfd"]);
         made.write("docs/python.md", "");
         assert_eq!(made.due(), ["core", "kernels", "python"]);
+        made.git(&["clean", "-qfd"]);
+        made.write("docs/python-torch.md", "");
+        assert_eq!(made.due(), ["core", "kernels", "python-torch"]);
         made.git(&["clean", "-qfd"]);
         made.write("crates/bits/a.rs", "b");
         made.commit();

@@ -56,7 +56,7 @@ mod _tarsia {
     #[pymodule_export]
     use crate::scan::Batches;
     #[pymodule_export]
-    use crate::table::{Batch, Schema, Table, format_of, stream_of};
+    use crate::table::{Batch, Schema, Table, format_of, interleave, stream_of};
     #[pymodule_export]
     use crate::write::{Writer, write};
     use pyo3::prelude::*;

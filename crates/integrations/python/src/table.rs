@@ -6,6 +6,8 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{ArrowError, DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_select::interleave::interleave_record_batch;
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -134,6 +136,18 @@ impl Batch {
         to_stream(py, Box::new(reader), requested_schema)
     }
 
+    /// Some of the rows, which are not copied.
+    fn slice(&self, start: usize, num_rows: usize) -> PyResult<Self> {
+        match start.checked_add(num_rows) {
+            Some(end) if end <= self.0.num_rows() => Ok(Self(self.0.slice(start, num_rows))),
+            _ => {
+                let n_rows = self.0.num_rows();
+                let text = format!("rows {start} and {num_rows} more: the batch has {n_rows}");
+                Err(Exception::OutOfRange.with(text))
+            }
+        }
+    }
+
     /// The rows as a `pyarrow.RecordBatch`.
     fn to_pyarrow<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let pyarrow = slf.py().import("pyarrow")?;
@@ -149,6 +163,72 @@ impl Batch {
     fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         to_polars(slf.as_any())
     }
+}
+
+/// Makes one batch of rows of several batches with the same schema: for each row the number of its batch, and its
+/// number in there.
+#[pyfunction]
+pub(crate) fn interleave(
+    py: Python<'_>,
+    batches: Vec<Bound<'_, Batch>>,
+    batch_of_row: PyBuffer<i64>,
+    row_in_batch: PyBuffer<i64>,
+) -> PyResult<Batch> {
+    let batches: Vec<_> = batches.iter().map(|batch| batch.get().0.clone()).collect();
+    let (of, rows) = (batch_of_row.to_vec(py)?, row_in_batch.to_vec(py)?);
+    if of.len() != rows.len() {
+        let text = format!("{} batches for {} rows", of.len(), rows.len());
+        return Err(Exception::InvalidInput.with(text));
+    }
+    let indices = of.into_iter().zip(rows).map(|(batch, row)| {
+        let (batch, row) = (usize::try_from(batch).ok()?, usize::try_from(row).ok()?);
+        let is_there = row < batches.get(batch)?.num_rows();
+        is_there.then_some((batch, row))
+    });
+    let indices = indices.collect::<Option<Vec<_>>>();
+    let indices = indices.ok_or_else(|| Exception::OutOfRange.with("a row is in no batch"))?;
+    let Some(first) = batches.first() else {
+        return Err(Exception::InvalidInput.with("there is no batch"));
+    };
+    let schema = first.schema();
+    let batches = batches
+        .iter()
+        .map(|batch| with_columns_of(&schema, batch))
+        .collect::<PyResult<Vec<_>>>()?;
+    let joined = py.detach(|| {
+        let batches: Vec<_> = batches.iter().collect();
+        interleave_record_batch(&batches, &indices)
+    });
+    batch_of(joined).map(Batch)
+}
+
+/// A batch with the columns of a schema, which may name items of lists and nulls in another way.
+fn with_columns_of(schema: &ArrowSchema, batch: &RecordBatch) -> PyResult<RecordBatch> {
+    let named = batch.schema();
+    let are_same = named.fields().len() == schema.fields().len()
+        && (named.fields().iter().zip(schema.fields()))
+            .all(|(one, other)| one.name() == other.name());
+    if !are_same {
+        return Err(Exception::InvalidInput.with("a batch has columns of other names"));
+    }
+    let fields = schema.fields().iter().map(|field| {
+        // A column without nulls in one batch may have some in another.
+        field.as_ref().clone().with_nullable(true)
+    });
+    let fields =
+        ArrowSchema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(
+            |(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(column.clone()),
+                false => arrow_cast::cast(column, field.data_type()),
+            },
+        );
+    let columns = columns.collect::<Result<Vec<_>, _>>();
+    batch_of(columns.and_then(|columns| RecordBatch::try_new(Arc::new(fields), columns)))
 }
 
 /// Rows in memory, as batches.

@@ -378,3 +378,33 @@ def test_damage_is_named_with_its_place(table: pa.Table, tmp_path: Path) -> None
     assert (error.file, error.column, error.page) == (str(path), "id", 0)
     assert error.block is not None
     assert os.path.basename(path) in str(error)
+
+
+def test_batches_are_sliced_and_joined(written: Any, numbers: pa.Table) -> None:
+    import numpy as np
+
+    file = written(numbers)
+    one, other = file.take([1, 2, 3]), file.take([8, 9])
+    assert one.slice(1, 2).to_pyarrow().column("id").to_pylist() == [2, 3]
+    assert len(one.slice(3, 0)) == 0
+    for start, count in ((4, 0), (0, 4), (2, 2), (1, 2**64 - 1)):
+        with pytest.raises(tarsia.OutOfRange):
+            one.slice(start, count)
+
+    def joined(batches: list[tarsia.Batch], batch_of_row: list[int], row_in_batch: list[int]) -> list[int]:
+        batch = tarsia._tarsia.interleave(
+            batches, np.array(batch_of_row, np.int64), np.array(row_in_batch, np.int64)
+        )
+        return batch.to_pyarrow().column("id").to_pylist()
+
+    assert joined([one, other], [1, 0, 1, 0], [1, 0, 0, 0]) == [9, 1, 8, 1]
+    assert joined([one], [], []) == []
+    for batch_of_row, row_in_batch in (([2], [0]), ([-1], [0]), ([0], [3]), ([0], [-1])):
+        with pytest.raises(tarsia.OutOfRange):
+            joined([one, other], batch_of_row, row_in_batch)
+    with pytest.raises(tarsia.InvalidInput):
+        joined([one, other], [0, 1], [0])
+    with pytest.raises(tarsia.InvalidInput, match="no batch"):
+        joined([], [], [])
+    with pytest.raises(tarsia.InvalidInput, match="other names"):
+        joined([one, file.take([1], ["id"])], [0, 1], [0, 0])
