@@ -151,7 +151,6 @@ mod measuring {
         ("sequence", "sequence", Made::Integers(|row| 3 * row)),
         ("split", "split", Made::Decimals(|row| noise(row))),
         ("varint", "varint", Made::Integers(|row| noise(row) % 4_000)),
-        ("window", "window", Made::Integers(|row| noise(row % 50))),
         (
             "zigzag",
             "zigzag",

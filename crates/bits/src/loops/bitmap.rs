@@ -125,13 +125,23 @@ dispatch! {
 #[inline(always)]
 fn count_runs_body(bytes: &[u8], at: usize, len: usize) -> [usize; 2] {
     let (mut n_ones, mut n_runs, mut last) = (0, 0, 0);
-    for first in (0..len).step_by(64) {
-        let word = word_at(bytes, at + first) & low_bits((len - first).min(64));
+    let mut count = |word: u64| {
         // A run begins where the bit before is not set.
         let begins = word & !(word << 1 | last);
         n_ones += word.count_ones() as usize;
         n_runs += begins.count_ones() as usize;
         last = word >> 63;
+    };
+    let mut done = 0;
+    if at.is_multiple_of(8) {
+        let whole = bytes.get(at / 8..).unwrap_or_default().as_chunks::<8>().0;
+        for word in whole.iter().take(len / 64) {
+            count(u64::from_le_bytes(*word));
+            done += 64;
+        }
+    }
+    for first in (done..len).step_by(64) {
+        count(word_at(bytes, at + first) & low_bits((len - first).min(64)));
     }
     [n_ones, n_runs]
 }

@@ -34,12 +34,12 @@ impl FoundRows {
 pub(super) struct PickCost {
     /// Time of decoding a row when all are decoded, and of filtering it.
     whole: f64,
-    /// Time of each row that is picked.
-    row: f64,
-    /// Time of each run of such rows, since it mostly lies in a block of its own.
+    /// Time to find the first row of each run of picked rows. Its rows are decoded as when all are.
     run: f64,
-    /// Most time of all runs, for each row of the column: more runs than blocks share them.
-    runs_most: f64,
+    /// Time of each run for its block.
+    block: f64,
+    /// Most time for all blocks, for each row of the column: runs share them.
+    blocks_most: f64,
 }
 
 impl PickCost {
@@ -47,25 +47,25 @@ impl PickCost {
     // one row of 290, 165 and 50 (of 4, 8 and 16 bytes), text of few values below one of 7, other text below one of 5.
     const NUMBERS: Self = Self {
         whole: 0.06,
-        row: 12.0,
-        run: 46.0,
-        runs_most: 0.42,
+        run: 12.0,
+        block: 46.0,
+        blocks_most: 0.42,
     };
     const CODES: Self = Self {
         whole: 2.0,
-        row: 15.0,
+        run: 13.0,
         ..Self::NUMBERS
     };
     const TEXT: Self = Self {
         whole: 6.7,
-        row: 21.0,
-        run: 200.0,
-        runs_most: 2.8,
+        run: 14.0,
+        block: 200.0,
+        blocks_most: 2.8,
     };
     /// An estimate, since rows differ in how much they hold.
     const NESTED: Self = Self {
         whole: 4.0,
-        row: 40.0,
+        run: 36.0,
         ..Self::TEXT
     };
 
@@ -92,8 +92,8 @@ impl PickCost {
     /// Whether picking the rows that pass takes less time than decoding all.
     pub(super) fn pays(self, rows: FoundRows) -> bool {
         let [passed, runs, all] = [rows.passed, rows.runs, rows.all].map(|n| n as f64);
-        let picked = self.row * passed + (self.run * runs).min(self.runs_most * all);
-        picked < self.whole * all
+        let blocks = (self.block * runs).min(self.blocks_most * all);
+        self.whole * passed + self.run * runs + blocks < self.whole * all
     }
 }
 
@@ -134,7 +134,11 @@ mod tests {
             runs: 1_000,
             ..share(25)
         };
-        assert!(PickCost::numbers(16).pays(runs));
-        assert!(!PickCost::numbers(4).pays(runs));
+        assert!(PickCost::numbers(4).pays(runs));
+        let one = FoundRows {
+            runs: 1,
+            ..share(2)
+        };
+        assert!(PickCost::numbers(1).pays(one));
     }
 }

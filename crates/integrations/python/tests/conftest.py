@@ -11,9 +11,6 @@ import pytest
 
 import tarsia
 
-#: Folders of tests with packages of their own: they run where they are named, as scripts/test-python does.
-collect_ignore = [path.parent.name for path in Path(__file__).parent.glob("*/requirements.txt")]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--filters", type=int, default=300, help="random filters of each language")
