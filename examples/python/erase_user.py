@@ -20,6 +20,9 @@ import tarsia
 def check(path: str, certificate: str, rows: Sequence[int]) -> list[str]:
     """What is not as it should be after an erasure."""
     wrong = []
+    verified = tarsia.verify_certificate(path, certificate)
+    if verified["verdict"] == "refuted":
+        wrong.append(f"the certificate is refuted: {verified['why']}")
     with open(certificate, encoding="utf-8") as text:
         said = json.load(text)
     if said["rows"]["asked"]["count"] != len(rows):

@@ -19,8 +19,8 @@
 //! | `sql` | text to conditions (feature `sql`) |
 //! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
-//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
-//! | `test`, `set`, `like` | tests of one flat array |
+//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values; what decoders can answer ([`ColumnRange`]) |
+//! | `test`, `range`, `set`, `like` | tests of one flat array |
 //! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
 //!
 //! # Meaning

@@ -2,7 +2,7 @@
 //! only rows that are still open.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
@@ -54,6 +54,9 @@ struct Facts {
 struct Asked {
     column: Arc<Column>,
     range: ColumnRange,
+    /// Whether a page did not answer: a kernel decodes it, or its rows lie one by one. The others are not asked then,
+    /// since what was read for that would be read again.
+    is_refused: AtomicBool,
 }
 
 /// Time and rows of a conjunct, by all threads.
@@ -211,7 +214,9 @@ impl RowFilter {
         };
         // Of few rows that pass, the others need not be decoded.
         let few_pass = |asked: &Asked| PickCost::of(&asked.column).pays(so_far);
-        let is_decoded_anyway = |asked: &Asked| is_wanted(asked) && !few_pass(asked);
+        let is_decoded_anyway = |asked: &Asked| {
+            asked.is_refused.load(Ordering::Relaxed) || is_wanted(asked) && !few_pass(asked)
+        };
         for (conjunct, known) in self.in_order() {
             let cost = &known.cost;
             reader.cancel.check()?;
@@ -222,7 +227,9 @@ impl RowFilter {
             let n_open = open.n_rows();
             let answered = match &known.asked {
                 Some(asked) if !is_decoded_anyway(asked) => {
-                    reader.within(&asked.column, &asked.range, &open.rows)?
+                    let bits = reader.within(&asked.column, &asked.range, &open.rows)?;
+                    asked.is_refused.fetch_or(bits.is_none(), Ordering::Relaxed);
+                    bits
                 }
                 _ => None,
             };
@@ -409,6 +416,7 @@ fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Optio
     Some(Asked {
         column: column.clone(),
         range,
+        is_refused: AtomicBool::new(false),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tarsia::compliance::certificate::{Certificate, PublicKey};
 use tarsia::{CapturedLayout, DeletedRows, ElementPath, File, RowSelection, ScanBuilder};
 
 use crate::error::{Exception, other_process, raised};
@@ -216,6 +217,24 @@ impl Handle {
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = self.read(py, |file| file.verify())?;
         report::verified(py, &found)
+    }
+
+    /// Compares a certificate with the file; `trusted` are public keys.
+    fn check_certificate<'py>(
+        &self,
+        py: Python<'py>,
+        certificate: &[u8],
+        trusted: Vec<Vec<u8>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let refused = |error: String| Exception::InvalidInput.with(error);
+        let certificate = Certificate::parse(certificate).map_err(|it| refused(it.to_string()))?;
+        let signed = certificate.verify_signature();
+        let signed = signed.map_err(|error| refused(error.to_string()))?;
+        let trusted = trusted.iter().map(|key| PublicKey::parse(key));
+        let trusted = trusted.collect::<Result<Vec<_>, _>>();
+        let trusted = trusted.map_err(|error| refused(error.to_string()))?;
+        let checked = self.read(py, move |file| file.check_certificate(&certificate))?;
+        report::certified(py, &checked, &signed, &trusted)
     }
 
     fn audit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -3,9 +3,10 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tarsia::compliance::certificate::{PublicKey, Signed};
 use tarsia::{
-    Audit, AuditedColumn, ColumnInspection, ErasureReport, FileMetadata, Inspection, Recovery,
-    Residue, VerifyReport, WriteSummary,
+    Audit, AuditedColumn, CertificateCheck, ColumnInspection, ErasureReport, FileMetadata,
+    Inspection, Recovery, Residue, VerifyReport, WriteSummary,
 };
 
 /// A dictionary of names and values.
@@ -141,6 +142,39 @@ fn of_column<'py>(py: Python<'py>, column: &AuditedColumn) -> Dict<'py> {
         "blocks_with_foreign_filler": column.blocks_with_foreign_filler,
         "dictionaries_not_wiped": column.dictionaries_not_wiped,
         "buffers_not_looked_at": column.buffers_not_looked_at,
+    }
+}
+
+pub(crate) fn certified<'py>(
+    py: Python<'py>,
+    checked: &CertificateCheck,
+    signed: &Signed,
+    trusted: &[PublicKey],
+) -> Dict<'py> {
+    let why = match checked {
+        CertificateCheck::AsLeft | CertificateCheck::ErasedSince => None,
+        CertificateCheck::Refuted { why } => Some(why.as_str()),
+        _ => Some("what the file says of it is not known here"),
+    };
+    let verdict = match (why, signed) {
+        (Some(_), _) => "refuted",
+        (None, Signed::By(key)) if trusted.contains(key) => "ok",
+        (None, Signed::By(_)) => "signed by an unknown key",
+        (None, Signed::No) => "unsigned",
+    };
+    let signed_by = match signed {
+        Signed::By(key) => Some(key.to_string()),
+        Signed::No => None,
+    };
+    let unchanged = why
+        .is_none()
+        .then_some(*checked == CertificateCheck::AsLeft);
+    dict! { py,
+        "ok": verdict == "ok",
+        "verdict": verdict,
+        "why": why,
+        "unchanged": unchanged,
+        "signed_by": signed_by,
     }
 }
 

@@ -90,6 +90,40 @@ def test_certificates(path: Path, tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["42.json", "users.tarsia"]
 
 
+def test_certificates_are_verified(path: Path, tmp_path: Path) -> None:
+    key, public = tmp_path / "secret", tmp_path / "public"
+    key.write_text("0123456789abcdef" * 4)
+    first, second, other = tmp_path / "1.json", tmp_path / "2.json", tmp_path / "other.tarsia"
+    other.write_bytes(path.read_bytes())
+    tarsia.erase(path, where="user = 42", certificate=first, key=key)
+    found = tarsia.verify_certificate(path, first)
+    assert (found["ok"], found["verdict"], found["unchanged"]) == (False, "signed by an unknown key", True)
+    public.write_text(found["signed_by"])
+    assert tarsia.verify_certificate(path, first, signed_by=public)["verdict"] == "ok"
+    with tarsia.open(path) as file:
+        assert tarsia.verify_certificate(file, str(first), signed_by=[key, public])["ok"]
+    # A later erasure changes the file, but not what the certificate says.
+    tarsia.erase(path, where="user = 43", certificate=second)
+    found = tarsia.verify_certificate(path, first, signed_by=public)
+    assert (found["ok"], found["unchanged"], found["why"]) == (True, False, None)
+    found = tarsia.verify_certificate(path, second, signed_by=public)
+    assert (found["ok"], found["verdict"], found["signed_by"]) == (False, "unsigned", None)
+    found = tarsia.verify_certificate(other, first, signed_by=public)
+    assert (found["ok"], found["verdict"], found["unchanged"]) == (False, "refuted", None)
+    assert found["why"]
+    # Another text has another signature.
+    first.write_text(first.read_text().replace('"level": 2', '"level": 1'))
+    with pytest.raises(tarsia.InvalidInput):
+        tarsia.verify_certificate(path, first)
+    for wrong in ({"certificate": path}, {"certificate": second, "signed_by": path}):
+        with pytest.raises(tarsia.InvalidInput):
+            tarsia.verify_certificate(path, **wrong)
+    with pytest.raises(FileNotFoundError):
+        tarsia.verify_certificate(path, tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError):
+        tarsia.verify_certificate(path, second, signed_by=tmp_path / "none.pub")
+
+
 def test_what_is_only_planned_or_written_elsewhere(path: Path, tmp_path: Path) -> None:
     contents = path.read_bytes()
     report = tarsia.erase(path, where="user = 42", dry_run=True)

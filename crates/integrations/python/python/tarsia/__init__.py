@@ -26,7 +26,7 @@ from ._errors import (
     RowDeleted,
     UnsupportedError,
 )
-from ._erase import audit, erase, recover
+from ._erase import audit, erase, recover, verify_certificate
 from ._file import File, open
 from ._scan import Scan
 from ._tarsia import ROW_NUMBER, Batch, Schema, Table, __version__
@@ -59,11 +59,12 @@ __all__ = [
     "erase",
     "open",
     "recover",
+    "verify_certificate",
     "write",
 ]
 
 #: Modules that import another library, where they are first used.
-_MODULES = ("datasets", "duckdb", "polars", "ray")
+_MODULES = ("datasets", "duckdb", "polars", "ray", "torch")
 
 
 def __getattr__(name: str) -> Any:
@@ -75,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from . import datasets, duckdb, polars, ray
+    from . import datasets, duckdb, polars, ray, torch

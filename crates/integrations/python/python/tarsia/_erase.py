@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from typing import Any
 
@@ -80,6 +81,34 @@ def recover(
     :param certificate: the path that the certificate of that erasure gets
     """
     return _tarsia.recover(place, certificate=_certificate(certificate, key, note), wait=wait)
+
+
+def verify_certificate(
+    place: Any, certificate: Any, *, signed_by: Any = (), **options: Any
+) -> dict[str, Any]:
+    """Compares the certificate of an erasure with a file, which is verified, too.
+
+    ``ok`` says whether all is right and a key that you name has signed it; ``verdict`` is ``ok``, ``unsigned``,
+    ``signed by an unknown key`` or ``refuted``, and ``why`` says what does not agree. ``unchanged`` says whether the file
+    is as the erasure left it, or was erased further since. Who can write the file can write a certificate that nobody
+    has signed.
+
+    :param place: a path, a URL, bytes, or an open :class:`File`
+    :param certificate: the path of the certificate
+    :param signed_by: the path of a public key that you trust, or several
+    :param options: those of :func:`open`
+    :raises InvalidInput: for what is no certificate, or no key, and for a signature that is not true
+    """
+    from ._file import File, open
+
+    file = place if isinstance(place, File) else open(place, **options)
+    keys = [signed_by] if isinstance(signed_by, (str, os.PathLike)) else list(signed_by)
+    return file._opened().check_certificate(_content(certificate), [_content(key) for key in keys])
+
+
+def _content(path: Any) -> bytes:
+    with builtins.open(path, "rb") as file:
+        return file.read()
 
 
 def audit(place: Any, **options: Any) -> dict[str, Any]:
