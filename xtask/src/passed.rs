@@ -160,7 +160,9 @@ mod tests {
         for _ in 0..28 {
             made.commit();
         }
-        assert_eq!(made.due(), all);
+        // Packages of gigabytes are installed where something has changed alone.
+        let due = made.due();
+        assert_eq!(due, all.split_at(6).0);
     }
 
     #[test]
