@@ -99,6 +99,7 @@ impl<'a, B: AsRef<[u8]>> FieldsRead<'a, B> {
         {
             let read = self.column(first);
             if self.as_entries
+                && column.packing.is_none()
                 && let Some(entries) = decode_string_entries(self.file, &read)?
             {
                 return Ok(Some(entries));

@@ -182,6 +182,15 @@ impl Job {
         passed: Option<&Passed<'_>>,
     ) -> Result<Option<Vec<ArrayParts>>> {
         let fields = &self.projection.fields;
+        if passed.is_none() && found.known.is_empty() {
+            let all = Fields {
+                fields,
+                columns: &self.projection.columns,
+                may_be_cut: true,
+                as_entries: false,
+            };
+            return self.reader().arrays(all, &found.rows);
+        }
         let mut columns: Vec<Option<ArrayParts>> = fields.iter().map(|_| None).collect();
         for (place, known) in columns.iter_mut().zip(&found.known) {
             let Some(array) = known else {
@@ -201,15 +210,14 @@ impl Job {
             passed.is_some_and(|passed| pays(passed.rows))
         };
         let (picked, whole): (Vec<usize>, Vec<usize>) = missing.partition(is_picked);
-        let may_be_cut = passed.is_none() && found.known.is_empty();
         if !picked.is_empty() {
-            let Some(arrays) = self.read(&picked, &found.that_pass(), false)? else {
+            let Some(arrays) = self.read(&picked, &found.that_pass())? else {
                 return Ok(None);
             };
             put(arrays, &picked, &mut columns);
         }
         if !whole.is_empty() {
-            let Some(mut arrays) = self.read(&whole, &found.rows, may_be_cut)? else {
+            let Some(mut arrays) = self.read(&whole, &found.rows)? else {
                 return Ok(None);
             };
             if let Some(passed) = passed {
@@ -221,12 +229,7 @@ impl Job {
     }
 
     /// Decodes some fields of the projection, by their numbers; `None` if there are too many rows for one batch.
-    fn read(
-        &self,
-        numbers: &[usize],
-        rows: &RowSelection,
-        may_be_cut: bool,
-    ) -> Result<Option<Vec<ArrayParts>>> {
+    fn read(&self, numbers: &[usize], rows: &RowSelection) -> Result<Option<Vec<ArrayParts>>> {
         let fields = numbers.iter();
         let fields = fields.filter_map(|i| self.projection.fields.get(*i).cloned());
         let fields: Vec<_> = fields.collect();
@@ -237,7 +240,7 @@ impl Job {
         let of = Fields {
             fields: &fields,
             columns: &columns,
-            may_be_cut,
+            may_be_cut: false,
             as_entries: false,
         };
         self.reader().arrays(of, rows)

@@ -393,3 +393,29 @@ fn rows_that_do_not_fit_their_fields_are_corrupt() {
     assert!(other.unwrap().unpack(rows.as_ref(), &pool).is_err());
     assert!(packing.unpack(&Int64Array::from(vec![1]), &pool).is_err());
 }
+
+/// Rows that are few distinct ones are stored as entries of a dictionary, of which filters make structs first.
+#[test]
+fn fields_of_few_packed_rows_are_filtered() {
+    let mut rng = Rng::new(7);
+    let words = ["JFK", "LGA", "", "Ab", "LaGuardia", "zz"];
+    let mut text = || -> ArrayRef {
+        let words = (0..4_000).map(|_| Some(*rng.pick(&words)));
+        Arc::new(words.collect::<StringArray>())
+    };
+    let columns: Vec<ArrayRef> = vec![text(), text(), text()];
+    let fields: Vec<FieldRef> = ["a", "b", "c"]
+        .map(|name| field(name, DataType::Utf8, true))
+        .into();
+    let expected = columns[1].as_string::<i32>().iter();
+    let expected = expected.filter(|it| *it == Some("LGA")).count() as u64;
+    let batch = batch_of(Arc::new(StructArray::new(fields.into(), columns, None)));
+    let bytes = write(
+        batch.schema(),
+        std::slice::from_ref(&batch),
+        WriteOptions::new(),
+    );
+    let file = open_with(&bytes, OpenOptions::new()).unwrap();
+    let filter = tarsia::filter::col("s.b").eq("LGA");
+    assert_eq!(file.scan().filter(filter).count().unwrap(), expected);
+}

@@ -243,3 +243,26 @@ def test_types_are_those_of_polars(written: Any) -> None:
         assert_frame_equal(lazy.filter(pl.col("kind") == "b").collect(engine=engine), made[1:2])
         assert_frame_equal(lazy.filter(pl.col("decimal") > 2).collect(engine=engine), made[2:3])
         assert_frame_equal(lazy.filter(pl.col("list").list.len() > 1).collect(engine=engine), made[:1])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pl.any_horizontal(pl.all() == 3),
+        pl.sum_horizontal(pl.all()) > 4,
+        pl.col("a") > pl.last(),
+        pl.nth(-1) > 1,
+        pl.lit(value=True),
+        pl.lit(value=None, dtype=pl.Boolean) | (pl.col("a") + 0 > 2),
+    ],
+    ids=str,
+)
+def test_expressions_of_polars_that_name_no_column(written: Any, expression: pl.Expr) -> None:
+    table = pa.table({"a": [1, 2, 3, 4], "b": [0, 0, 9, 0]})
+    expected = pl.DataFrame(table).filter(expression)
+    found = written(table).scan(filter=expression).to_polars()
+    assert found.equals(expected)
+    assert written(table).count(expression) == expected.height
+    # polars refuses it, too.
+    with pytest.raises(tarsia.InvalidFilter):
+        written(table).count(pl.all() > 0)

@@ -89,7 +89,17 @@ class _Evaluated:
 
     def passing(self, batch: _tarsia.Batch) -> Any:
         frame = pl.DataFrame(batch)
-        return frame.filter(self.expression)[_tarsia.ROW_NUMBER]
+        # The row numbers are the last column, and none of those that an expression such as `pl.all()` means.
+        numbers = frame.to_series(-1)
+        found = frame.select(frame.columns[:-1]).select(self.expression)
+        if found.width != 1:
+            text = f"{self.expression}: {found.width} conditions; join them by `all_horizontal` or `any_horizontal`"
+            raise InvalidFilter(text)
+        passes = found.to_series()
+        if len(passes) == 1:
+            # It looks at no column.
+            passes = passes.new_from_index(0, len(numbers))
+        return numbers.filter(passes)
 
     def joined(self, passing: list[Any]) -> Any:
         return pl.concat(passing) if passing else pl.Series([], dtype=pl.UInt64)
