@@ -21,11 +21,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "want(number): what users of such packages ask for, by its number in the issue")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # polars takes Ctrl-C for itself while a query goes on, such as one that a test before has left.
-    items.sort(key=lambda item: item.path.name != "test_signals.py")
-
-
 def pytest_report_header() -> str:
     folder = os.environ.get("TARSIA_DATA")
     return f"tables of TARSIA_DATA: {folder or 'skipped, it is not set'}"

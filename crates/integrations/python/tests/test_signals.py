@@ -20,6 +20,14 @@ import tarsia
 PATIENCE = 0.3
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_raises() -> Any:
+    """Shells let programs in the background ignore Ctrl-C, and then Python does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Slow(io.BytesIO):
     """A file whose reads take long: of a store that does not answer, for instance."""
 
