@@ -9,7 +9,6 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::machine;
-use crate::report::refresh_docs;
 use crate::sizes::tables;
 
 /// Which tables, how often, and whether the results are kept.
@@ -63,11 +62,7 @@ impl Arguments {
         if self.table.is_some() || self.no_docs {
             return Ok(());
         }
-        let repository = machine::repository()?;
-        let json = serde_json::to_string_pretty(report)?;
-        let results = repository.join(format!("benchmarks/results/{name}.json"));
-        std::fs::write(results, json + "\n")?;
-        refresh_docs(&repository.join("docs/benchmarks.md"), name, title, section)
+        crate::report::publish(name, title, report, section)
     }
 }
 

@@ -27,14 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.no_docs {
         return Ok(());
     }
-    let repository = crate::machine::repository()?;
-    let json = serde_json::to_string_pretty(&report)?;
-    std::fs::write(
-        repository.join("benchmarks/results/ranges.json"),
-        json + "\n",
-    )?;
-    let docs = repository.join("docs/benchmarks.md");
-    crate::report::refresh_docs(&docs, "ranges", "Ranges in encoded values", &section)
+    crate::report::publish("ranges", "Ranges in encoded values", &report, &section)
 }
 
 #[cfg(feature = "tarsia")]

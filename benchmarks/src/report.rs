@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 /// The middle value, or the mean of the two in the middle.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -58,6 +59,20 @@ pub(crate) fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
         }
     }
     out
+}
+
+/// Keeps the results and the section of a whole run under `name`.
+pub(crate) fn publish(
+    name: &str,
+    title: &str,
+    report: &impl Serialize,
+    section: &str,
+) -> Result<()> {
+    let repository = crate::machine::repository()?;
+    let json = serde_json::to_string_pretty(report)?;
+    let results = repository.join(format!("benchmarks/results/{name}.json"));
+    std::fs::write(results, json + "\n")?;
+    refresh_docs(&repository.join("docs/benchmarks.md"), name, title, section)
 }
 
 /// Replaces the section `name` between its marks. Makes the file if there is none. Adds the section at the end, under

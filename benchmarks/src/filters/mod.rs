@@ -47,12 +47,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.table.is_some() || arguments.no_docs {
         return Ok(());
     }
-    let repository = crate::machine::repository()?;
-    let json = serde_json::to_string_pretty(&report)?;
-    std::fs::write(
-        repository.join("benchmarks/results/filters.json"),
-        json + "\n",
-    )?;
-    let docs = repository.join("docs/benchmarks.md");
-    crate::report::refresh_docs(&docs, "filters", "Filters", &section)
+    crate::report::publish("filters", "Filters", &report, &section)
 }

@@ -40,6 +40,14 @@ pub enum Predicate<'a> {
 }
 
 impl Predicate<'_> {
+    /// The range, if it is one in which values of `width` bytes are numbers.
+    pub fn numbers(&self, width: usize) -> Option<&NumberRange> {
+        match self {
+            Self::Within(range) => NumberRange::all(range.order, width).map(|_| range),
+            _ => None,
+        }
+    }
+
     /// True if the predicate holds for a value of this type (a bit is one byte, 0 or 1). `None` for an unknown form of
     /// predicate, or values that cannot be compared in this order.
     pub fn holds(&self, value_type: ValueType, value: &[u8]) -> Option<bool> {

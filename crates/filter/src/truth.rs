@@ -1,6 +1,5 @@
 //! True, false or unknown, for each row.
 
-use arrow_array::BooleanArray;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 /// Rows for which a condition is true, and those for which it is false. It is unknown for rows that are in neither.
@@ -75,22 +74,5 @@ impl Truth {
     pub(crate) fn is_all(&self, is_true: bool) -> bool {
         let bits = if is_true { &self.yes } else { &self.no };
         bits.count_set_bits() == bits.len()
-    }
-}
-
-impl From<BooleanArray> for Truth {
-    /// Null is unknown.
-    fn from(array: BooleanArray) -> Truth {
-        let (values, nulls) = array.into_parts();
-        Truth::of_bits(values).known_unless_null(nulls.as_ref())
-    }
-}
-
-impl From<Truth> for BooleanArray {
-    /// Unknown is null.
-    fn from(truth: Truth) -> BooleanArray {
-        let known = &truth.yes | &truth.no;
-        let nulls = (known.count_set_bits() < known.len()).then(|| NullBuffer::new(known));
-        BooleanArray::new(truth.yes, nulls)
     }
 }

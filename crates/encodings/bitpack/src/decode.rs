@@ -118,9 +118,7 @@ impl Decoder for BitpackDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        use tarsia_codec::{NumberRange, Predicate, toolbox::BitsOut};
-
-        let Predicate::Within(range) = predicate else {
+        let Some(range) = predicate.numbers(self.value_bytes) else {
             return Ok(false);
         };
         let start = match selection {
@@ -128,10 +126,7 @@ impl Decoder for BitpackDecoder {
             Selection::Range { start, .. } => start as usize,
             Selection::Indices(_) => return Ok(false),
         };
-        if NumberRange::all(range.order, self.value_bytes).is_none() {
-            return Ok(false);
-        }
-        let mut out = BitsOut::new(out, selection.check(unit.len)?)?;
+        let mut out = tarsia_codec::toolbox::BitsOut::new(out, selection.check(unit.len)?)?;
         let unit = Unit::parse(unit.bytes, unit.len as usize, self.value_bytes, self.mode)?;
         match self.value_bytes {
             1 => unit.find_within::<1>(start, range, scratch, &mut out),

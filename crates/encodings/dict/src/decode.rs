@@ -223,14 +223,12 @@ impl Decoder for BlockDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let tarsia_codec::Predicate::Within(range) = predicate else {
+        let width = self.value_type.fixed_bytes().unwrap_or_default();
+        let Some(range) = predicate.numbers(width) else {
             return Ok(false);
         };
         let n_selected = selection.check(unit.len)?;
         let parts = BlockParts::parse(&unit, self.code_bytes, self.value_type)?;
-        let Some(width) = filter::width_of(self.value_type, range) else {
-            return Ok(false);
-        };
         if parts.values.len as usize > n_selected {
             return Ok(false);
         }
@@ -281,15 +279,13 @@ impl Decoder for PageDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let tarsia_codec::Predicate::Within(range) = predicate else {
+        let width = self.value_type.fixed_bytes().unwrap_or_default();
+        let Some(range) = predicate.numbers(width) else {
             return Ok(false);
         };
         let n_selected = selection.check(unit.len)?;
         let entries = &self.entries.0;
         let dictionary = &**entries.dictionary.values();
-        let Some(width) = filter::width_of(self.value_type, range) else {
-            return Ok(false);
-        };
         let OwnedValues::Fixed { bytes, .. } = dictionary else {
             return Ok(false);
         };

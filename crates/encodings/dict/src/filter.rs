@@ -1,9 +1,7 @@
 //! Tests entries of a dictionary once, and finds the values by their codes.
 
 use tarsia_codec::toolbox::{BitsOut, WithinRange, test_values};
-use tarsia_codec::{
-    Decoder, Error, NumberRange, Order, Output, Result, Scratch, Selection, Unit, ValueType,
-};
+use tarsia_codec::{Decoder, Error, NumberRange, Order, Output, Result, Scratch, Selection, Unit};
 
 use crate::gather::{Codes, gather_codes};
 use crate::layout::CodeBytes;
@@ -16,12 +14,6 @@ pub(crate) struct Coded<'a> {
     pub(crate) codes: &'a dyn Decoder,
     pub(crate) unit: Unit<'a>,
     pub(crate) code_bytes: CodeBytes,
-}
-
-/// Bytes of a value, if values of this type are numbers in the order of the range.
-pub(crate) fn width_of(value_type: ValueType, range: &NumberRange) -> Option<usize> {
-    let width = value_type.fixed_bytes()?;
-    NumberRange::all(range.order, width).map(|_| width)
 }
 
 impl Coded<'_> {

@@ -78,19 +78,14 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        use tarsia_codec::{NumberRange, Predicate, toolbox::BitsOut};
-
-        let Predicate::Within(range) = predicate else {
+        let Some(range) = predicate.numbers(self.width) else {
             return Ok(false);
         };
-        if NumberRange::all(range.order, self.width).is_none() {
-            return Ok(false);
-        }
         let n_selected = selection.check(unit.len)?;
         if !matches!(selection, Selection::All) {
             return Ok(false);
         }
-        let mut out = BitsOut::new(out, n_selected)?;
+        let mut out = tarsia_codec::toolbox::BitsOut::new(out, n_selected)?;
         self.find_within(&unit, range, scratch, &mut out)?;
         Ok(true)
     }

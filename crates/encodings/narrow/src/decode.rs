@@ -112,7 +112,8 @@ impl Decoder for NarrowDecoder {
     ) -> Result<bool> {
         use tarsia_codec::{NumberRange, Order, Predicate, toolbox::WithinRange};
 
-        let Predicate::Within(range) = predicate else {
+        let value_bytes = self.value_type.fixed_bytes().unwrap_or_default();
+        let Some(range) = predicate.numbers(value_bytes) else {
             return Ok(false);
         };
         let order = match (range.order, self.params.extension) {
@@ -121,14 +122,14 @@ impl Decoder for NarrowDecoder {
             _ => return Ok(false),
         };
         let width = usize::from(self.params.child_bytes);
-        let is_number = NumberRange::all(range.order, self.value_type.fixed_bytes().unwrap_or(0));
-        if is_number.and(NumberRange::all(order, width)).is_none() {
+        let range = NumberRange { order, ..*range };
+        if Predicate::Within(range).numbers(width).is_none() {
             return Ok(false);
         }
         let values = WithinRange {
             values: &*self.values,
             width,
-            range: NumberRange { order, ..*range },
+            range,
         };
         values.decode(self.child(unit), selection, scratch, out)?;
         Ok(true)

@@ -97,7 +97,6 @@ impl Decoder for FixedDecoder {
         out: Output<'_>,
     ) -> Result<bool> {
         use tarsia_codec::toolbox::{BitsOut, test_values};
-        use tarsia_codec::{NumberRange, Predicate};
 
         let n_selected = selection.check(unit.len)?;
         let width = self.width as usize;
@@ -106,12 +105,9 @@ impl Decoder for FixedDecoder {
             Selection::Range { start, .. } => start as usize,
             Selection::Indices(_) => return Ok(false),
         };
-        let Predicate::Within(range) = predicate else {
+        let Some(range) = predicate.numbers(width) else {
             return Ok(false);
         };
-        if NumberRange::all(range.order, width).is_none() {
-            return Ok(false);
-        }
         let values = layout::fixed_values(&unit, self.width)?;
         // Cannot overflow: the place is inside the unit.
         let place = start * width..(start + n_selected) * width;

@@ -130,16 +130,11 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        use tarsia_codec::{NumberRange, Predicate, toolbox::WithinRange};
-
-        let (Predicate::Within(range), Some(width)) = (predicate, self.value_type.fixed_bytes())
-        else {
+        let width = self.value_type.fixed_bytes().unwrap_or_default();
+        let Some(range) = predicate.numbers(width) else {
             return Ok(false);
         };
-        if NumberRange::all(range.order, width).is_none() {
-            return Ok(false);
-        }
-        let values = WithinRange {
+        let values = tarsia_codec::toolbox::WithinRange {
             values: &*self.values,
             width,
             range: *range,

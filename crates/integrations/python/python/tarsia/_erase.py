@@ -89,8 +89,8 @@ def verify_certificate(
     """Compares the certificate of an erasure with a file, which is verified, too.
 
     ``ok`` says whether all is right and a key that you name has signed it; ``verdict`` is ``ok``, ``unsigned``,
-    ``signed by an unknown key`` or ``refuted``, and ``why`` says what does not agree. ``unchanged`` says whether the file
-    is as the erasure left it, or was erased further since. Who can write the file can write a certificate that nobody
+    ``signed by an unknown key`` or ``refuted``, and ``why`` says what does not agree. ``unchanged`` says whether the
+    file is as the erasure left it, or was erased further since. Who can write the file can write a certificate that nobody
     has signed.
 
     :param place: a path, a URL, bytes, or an open :class:`File`
