@@ -121,7 +121,12 @@ impl LeafBuffer {
 
     /// Bytes of the rows held, as [`LeafBuffer::bytes_of`] counts them.
     pub fn logical_bytes(&self) -> u64 {
-        self.bytes_of(0..self.rows())
+        let levels = self.levels.as_ref().map(CollectedLevels::logical_bytes);
+        let data = match (self.offsets.first(), self.offsets.last()) {
+            (Some(start), Some(end)) => (end - start).into(),
+            _ => 0,
+        };
+        self.bytes_of_items(self.n_items as u64) + data + levels.unwrap_or(0)
     }
 
     /// Bytes of values, lengths and validity of some of the rows held: what pages are cut by and the writer's budget

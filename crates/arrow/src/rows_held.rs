@@ -59,7 +59,10 @@ impl RowsHeld {
 
     /// Bytes of the rows held, as [`RowsHeld::bytes_of`] counts them.
     pub fn logical_bytes(&self) -> u64 {
-        self.bytes_of(0..self.rows())
+        match self.places {
+            Some(_) => self.bytes_of(0..self.rows()),
+            None => self.buffer.logical_bytes(),
+        }
     }
 
     /// Bytes of values, lengths and validity of some of the rows, as [`LeafBuffer::bytes_of`]: whether the column is
@@ -111,6 +114,15 @@ impl RowsHeld {
         }
         let reaches = |rows| self.bytes_of(start..start + rows) >= bytes;
         Some(least(held, reaches))
+    }
+
+    /// Whether the rows held and `more` may take `bytes`, as [`RowsHeld::bytes_of`] counts them.
+    pub fn may_reach(&self, more: &Fit, bytes: u64) -> bool {
+        let nulls = match self.places {
+            Some(_) => self.buffer.bytes_of_items(more.rows as u64),
+            None => 0,
+        };
+        self.logical_bytes() + nulls + more.bytes as u64 >= bytes
     }
 
     /// Some of the rows in a buffer that holds nulls, too, and which of its rows they are.

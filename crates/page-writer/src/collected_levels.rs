@@ -33,6 +33,15 @@ struct CollectedLevel {
 }
 
 impl CollectedLevel {
+    /// Bytes of the bits or lengths of so many slots.
+    fn bytes_of(&self, n_slots: usize) -> u64 {
+        match self.form {
+            LevelForm::Validity => n_slots.div_ceil(8) as u64,
+            LevelForm::Lengths => 4 * n_slots as u64,
+            LevelForm::ConstantLength(_) => 0,
+        }
+    }
+
     /// Slots below some slots.
     fn below(&self, slots: Range<usize>) -> u64 {
         match self.form {
@@ -222,14 +231,17 @@ impl CollectedLevels {
     /// Bytes of bits and lengths of some rows.
     pub fn bytes_of(&self, rows: Range<usize>) -> u64 {
         let bytes = |(number, level): (usize, &CollectedLevel)| {
-            let n = self.slots(number, rows.clone()).len() as u64;
-            match level.form {
-                LevelForm::Validity => n.div_ceil(8),
-                LevelForm::Lengths => 4 * n,
-                LevelForm::ConstantLength(_) => 0,
-            }
+            level.bytes_of(self.slots(number, rows.clone()).len())
         };
         self.levels.iter().enumerate().map(bytes).sum()
+    }
+
+    /// Bytes of bits and lengths of all slots, also of rows that [`CollectedLevels::end_rows`] has not counted yet.
+    pub fn logical_bytes(&self) -> u64 {
+        self.levels
+            .iter()
+            .map(|level| level.bytes_of(level.n_slots))
+            .sum()
     }
 
     /// Forgets the first `rows` rows.

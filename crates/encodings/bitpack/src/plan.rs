@@ -188,6 +188,8 @@ impl<T: Word> Planner<T> {
     /// Computes the extents of the groups and of all values.
     fn measure(&mut self, values: &[u8]) -> Result<Option<Extent<T>>> {
         self.extents.clear();
+        self.extents
+            .reserve_exact(n_groups(values.len() / T::BYTES));
         let mut of_all: Option<Extent<T>> = None;
         for group in values.chunks(GROUP_VALUES * T::BYTES) {
             if let Some(found) = extent::<T>(group).map_err(bits_error)? {
@@ -323,6 +325,10 @@ impl<T: Word> Planner<T> {
         self.above.clear();
         self.own_shapes.clear();
         self.own_above.clear();
+        if patched {
+            self.above.reserve_exact(self.extents.len());
+            self.own_above.reserve_exact(self.extents.len());
+        }
         for (group, extent) in values.chunks(GROUP_VALUES * T::BYTES).zip(&self.extents) {
             let n_values = (group.len() / T::BYTES) as u64;
             let max = if signed {

@@ -63,6 +63,12 @@ impl<'a> Rows<'a> {
         })
     }
 
+    /// At most how many rows `range` has.
+    fn count(self, range: &Range<usize>) -> usize {
+        let before = |place: usize| self.starts.partition_point(|at| (*at as usize) < place);
+        before(range.end) - before(range.start) + 1
+    }
+
     /// For each row that ends inside `range` the end, and the end of `range`.
     pub(crate) fn ends(self, range: Range<usize>) -> impl Iterator<Item = usize> + 'a {
         self.of(range).map(|row| row.end)
@@ -111,6 +117,8 @@ impl Finder {
         steps: &mut Steps,
     ) {
         self.table.fill(0);
+        // Each row has a step, but for rows of copies.
+        steps.reserve(rows.count(&(unit_at..unit_at + unit.len())));
         let width = if W > 0 { W } else { unit.width() };
         let near_values_min = COPIED_BYTES_MIN.div_ceil(width.max(1)).max(2);
         let bytes = unit.bytes();
@@ -224,6 +232,14 @@ fn equal_values(bytes: &[u8], width: usize, from: usize, at: usize, most: usize)
 }
 
 impl Steps {
+    /// Makes room for `n` more steps.
+    fn reserve(&mut self, n: usize) {
+        self.new.reserve(n);
+        self.values.reserve(n);
+        self.distances.reserve(n);
+        self.new_at.reserve(n);
+    }
+
     /// A step whose new values start at `open` and end at `copy_at`, where its copy starts, in a unit that starts at
     /// `unit_at`.
     fn push(

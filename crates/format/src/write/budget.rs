@@ -31,6 +31,18 @@ pub(super) struct Budget {
     rows: u64,
 }
 
+/// Rows that all columns take at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Step {
+    pub(super) rows: usize,
+    /// Bytes that the columns hold already.
+    pub(super) held_bytes: u64,
+    /// Bytes that the rows add to them at most.
+    pub(super) new_bytes: u64,
+    /// Whether a page may have all its rows at the end of the step, or before.
+    pub(super) may_fill_a_page: bool,
+}
+
 impl Budget {
     /// So many bytes for so many leaf columns.
     pub(super) fn new(bytes: u64, n_columns: usize) -> Self {
@@ -87,6 +99,20 @@ impl Budget {
     /// Whether the budget is looked at when single columns have grown by so many bytes.
     pub(super) fn looks_after(self, bytes: u64) -> bool {
         bytes > self.bytes / 32
+    }
+
+    /// Rows of a step up to the last look before which the budget is kept, if all rows take about the same; `row` is
+    /// the table's first row of the step. Zero if there is no such look.
+    pub(super) fn rows_kept(self, step: &Step, row: u64) -> u64 {
+        let free = self.bytes_of_rows().saturating_sub(step.held_bytes);
+        let share = free as f64 / step.new_bytes.max(1) as f64;
+        let end = row + (step.rows as f64 * share.min(1.0)) as u64;
+        (end - end % self.rows).saturating_sub(row)
+    }
+
+    /// Whether no look until the end of a step finds more than the budget, if no page ends in it.
+    pub(super) fn keeps(self, step: &Step) -> bool {
+        step.held_bytes + step.new_bytes <= self.bytes_of_rows()
     }
 
     /// Which columns have to go, the largest first, if they hold so many bytes each; none if the budget is kept.

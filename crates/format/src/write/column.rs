@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef};
 use tarsia_arrow::{
-    BeyondPrecision, LeafPath, Packing, RowsHeld, is_decimal, leaf_beyond_precision,
+    BeyondPrecision, Fit, LeafPath, Packing, RowsHeld, is_decimal, leaf_beyond_precision,
 };
 use tarsia_codec::{Registry, RoundingError};
 use tarsia_compliance as compliance;
@@ -20,7 +20,7 @@ use crate::table::Stored;
 use crate::write::body::{Body, WrittenPage};
 use crate::write::budget::Budget;
 use crate::write::chooser::ColumnChooser;
-use crate::write::cut::{full_pages, full_pages_of, strict_page_rows, whole_rows};
+use crate::write::cut::{PAGE_ROWS_MAX, full_pages, full_pages_of, strict_page_rows, whole_rows};
 use crate::write::memory::FirstPage;
 use crate::write::options::{Erasure, STRICT_KEY_PREFIX, STRICT_VALUE};
 use crate::write::page::{self, DataPage, PageId, Repeats};
@@ -158,6 +158,20 @@ impl ColumnWriter {
             salts,
             strict: erasure.is_strict.then(|| name.to_owned()),
             ..self
+        }
+    }
+
+    /// Whether a page may be full with `more` rows, or before.
+    pub(super) fn may_fill(&self, more: &Fit, page_bytes: u64) -> bool {
+        match self.strict {
+            None => {
+                let rows = self.buffer.rows() + more.rows;
+                rows >= PAGE_ROWS_MAX || self.buffer.may_reach(more, page_bytes)
+            }
+            Some(_) => {
+                let page_rows = strict_page_rows(&self.path, page_bytes);
+                self.buffer.rows() + more.rows >= page_rows
+            }
         }
     }
 

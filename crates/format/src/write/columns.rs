@@ -18,7 +18,7 @@ use crate::random::random;
 use crate::table::{Stored, leaf_name};
 use crate::threads::Threads;
 use crate::write::body::Body;
-use crate::write::budget::Budget;
+use crate::write::budget::{Budget, Step};
 use crate::write::chooser::{Choosers, LeafName};
 use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
@@ -156,31 +156,17 @@ impl Columns {
         body: &mut Body<dyn Sink + '_>,
     ) -> Result<usize> {
         let start = of.start;
-        let bytes_max = self.page_bytes.max(STEP_BYTES_MIN) as usize;
-        let mut rows = STEP_ROWS.min(of.len());
-        let mut held_bytes = 0;
-        let mut new_bytes = 0;
-        for column in &self.writers {
-            let array = &arrays[column.index];
-            let fit = column
-                .buffer
-                .fit(
-                    array.as_ref(),
-                    start..start + rows,
-                    bytes_max,
-                    PAGE_DATA_BYTES_MAX,
-                )
-                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
-            rows = fit.rows;
-            held_bytes += column.buffer.held_bytes();
-            new_bytes += fit.bytes as u64;
-        }
+        let step = self.step(arrays, start, STEP_ROWS.min(of.len()))?;
         // Pages that end meanwhile make what is held less, so the budget cannot be exceeded at any row in between
         // unless it may be at the end.
-        let may_exceed = self.budget.may_be_exceeded_by(held_bytes + new_bytes);
-        if may_exceed {
-            rows = rows.min(self.budget.rows_to_next_look(self.rows) as usize);
-        }
+        let may_exceed = self
+            .budget
+            .may_be_exceeded_by(step.held_bytes + step.new_bytes);
+        let step = match may_exceed {
+            true => self.step_to_look(arrays, start, step)?,
+            false => step,
+        };
+        let (rows, new_bytes) = (step.rows, step.new_bytes);
         for column in &mut self.writers {
             let array = &arrays[column.index];
             let before = column.buffer.logical_bytes();
@@ -200,6 +186,49 @@ impl Columns {
         self.grown_bytes += new_bytes;
         self.release_unused();
         Ok(rows)
+    }
+
+    /// How many rows, of `rows` from row `start` of the arrays on, can be taken at once.
+    fn step(&self, arrays: &[ArrayRef], start: usize, rows: usize) -> Result<Step> {
+        let bytes_max = self.page_bytes.max(STEP_BYTES_MIN) as usize;
+        let mut step = Step {
+            rows,
+            ..Step::default()
+        };
+        for column in &self.writers {
+            let fit = column
+                .buffer
+                .fit(
+                    arrays[column.index].as_ref(),
+                    start..start + step.rows,
+                    bytes_max,
+                    PAGE_DATA_BYTES_MAX,
+                )
+                .map_err(|error| Error::from(error).in_column(column.field.name()))?;
+            step.rows = fit.rows;
+            step.held_bytes += column.buffer.held_bytes();
+            step.new_bytes += fit.bytes as u64;
+            step.may_fill_a_page |= column.may_fill(&fit, self.page_bytes);
+        }
+        Ok(step)
+    }
+
+    /// The part of a step that ends where the budget is looked at: the next time, or a later one before which it is
+    /// surely kept.
+    fn step_to_look(&self, arrays: &[ArrayRef], start: usize, step: Step) -> Result<Step> {
+        let first = self.budget.rows_to_next_look(self.rows);
+        let kept = self.budget.rows_kept(&step, self.rows);
+        if kept > first {
+            let later = self.step(arrays, start, kept as usize)?;
+            // A page that ends takes from the budget.
+            if !later.may_fill_a_page && self.budget.keeps(&later) {
+                return Ok(later);
+            }
+        }
+        Ok(Step {
+            rows: step.rows.min(first as usize),
+            ..step
+        })
     }
 
     /// Frees the memory of rows that were drained, where it is more than the budget allows: pages that are full come

@@ -13,7 +13,7 @@ const PAGE_ROWS_MULTIPLE: usize = 1024;
 pub(super) const PAGE_DATA_BYTES_MAX: usize = limits::ARROW_OFFSET_MAX as usize;
 
 /// A page has at most so many rows, which are counted in 32 bits.
-const PAGE_ROWS_MAX: usize = 1 << 30;
+pub(super) const PAGE_ROWS_MAX: usize = 1 << 30;
 
 /// Rows held by a buffer that fill a page.
 #[derive(Debug, PartialEq, Eq)]
