@@ -21,6 +21,12 @@ const HEADER_BYTES: usize = 4;
 /// More decimals make nothing of a number of 4 bytes, which has 7 to 9 digits.
 const NARROW_DECIMALS_MAX: u8 = 12;
 
+/// Values by which the scale is guessed.
+const GUESSED_VALUES: usize = 32;
+
+/// Values between two looks at how many bits a scale needs so far.
+const CHECKED_VALUES: usize = 32;
+
 impl EncodingWriter for Alp {
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()> {
         let Values::Fixed(fixed) = values.values() else {
@@ -211,41 +217,63 @@ fn best_scale(values: &FixedSlice<'_>, sample: Vec<Range<usize>>) -> Option<Scal
         4 => NARROW_DECIMALS_MAX,
         _ => DECIMALS_MAX,
     };
-    let scales = (0..=decimals_max).filter_map(Scale::of);
-    let (bits, scale) = scales
-        .map(|scale| (bits_under(&all, width, scale), scale))
-        .min_by_key(|(bits, _)| *bits)?;
+    let scales: Vec<Scale> = (0..=decimals_max).filter_map(Scale::of).collect();
+    // A few of the values show which scale is likely the best. All others are left as soon as they need more bits.
+    let few = all.get(..GUESSED_VALUES * width).unwrap_or(&all);
+    let guess = |scale: &&Scale| bits_under(few, width, **scale, u64::MAX);
+    let guess = *scales.iter().min_by_key(guess)?;
+    let mut best = (
+        bits_under(&all, width, guess, u64::MAX)?,
+        guess.decimals,
+        guess,
+    );
+    for scale in scales {
+        if let Some(bits) = bits_under(&all, width, scale, best.0)
+            && (bits, scale.decimals) < (best.0, best.1)
+        {
+            best = (bits, scale.decimals, scale);
+        }
+    }
+    let (bits, _, scale) = best;
     // Less than an eighth saved before the child's own overhead is not worth the second encoding.
     (bits < all.len() as u64 * 7).then_some(scale)
 }
 
-/// The bits of numbers under a scale: those of the range of the integers for each, and exceptions.
-fn bits_under(values: &[u8], width: usize, scale: Scale) -> u64 {
-    let (mut least, mut most, mut n_exceptions) = (i64::MAX, i64::MIN, 0);
-    let mut add = |integer: Option<i64>| match integer {
-        Some(integer) => {
-            least = least.min(integer);
-            most = most.max(integer);
-        }
-        None => n_exceptions += 1,
-    };
-    match width {
-        4 => values.as_chunks().0.iter().for_each(|it| {
-            let integer = narrow_integer(*it, scale);
-            add(integer.map(|it| i64::from(i32::from_le_bytes(it))));
-        }),
-        _ => values
-            .as_chunks()
-            .0
-            .iter()
-            .for_each(|it| add(wide_integer(*it, scale).map(i64::from_le_bytes))),
-    }
+/// The bits of numbers under a scale: those of the range of the integers for each, and exceptions. `None` if they are
+/// more than `most_bits`.
+fn bits_under(values: &[u8], width: usize, scale: Scale, most_bits: u64) -> Option<u64> {
     let n = (values.len() / width) as u64;
-    let bits = match least > most {
-        true => 0,
-        false => 64 - most.abs_diff(least).leading_zeros(),
-    };
-    n * u64::from(bits) + n_exceptions * (width as u64 * 8 + 16)
+    let (mut least, mut most, mut n_exceptions) = (i64::MAX, i64::MIN, 0);
+    let mut bits = 0;
+    for values in values.chunks(CHECKED_VALUES * width) {
+        let mut add = |integer: Option<i64>| match integer {
+            Some(integer) => {
+                least = least.min(integer);
+                most = most.max(integer);
+            }
+            None => n_exceptions += 1,
+        };
+        match width {
+            4 => values.as_chunks().0.iter().for_each(|it| {
+                let integer = narrow_integer(*it, scale);
+                add(integer.map(|it| i64::from(i32::from_le_bytes(it))));
+            }),
+            _ => values
+                .as_chunks()
+                .0
+                .iter()
+                .for_each(|it| add(wide_integer(*it, scale).map(i64::from_le_bytes))),
+        }
+        let range_bits = match least > most {
+            true => 0,
+            false => 64 - most.abs_diff(least).leading_zeros(),
+        };
+        bits = n * u64::from(range_bits) + n_exceptions * (width as u64 * 8 + 16);
+        if bits > most_bits {
+            return None;
+        }
+    }
+    Some(bits)
 }
 
 struct AlpPage {
