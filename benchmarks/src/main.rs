@@ -5,6 +5,7 @@
 
 mod encodings;
 mod erasure;
+mod files;
 mod filters;
 mod kernels;
 mod machine;
@@ -45,6 +46,8 @@ enum Benchmark {
     Search(over_tables::Arguments),
     /// Size, scan and writing under each preset, beside Vortex and Parquet.
     Presets(over_tables::Arguments),
+    /// Small files written one after the other, with and without a memory, beside Parquet.
+    Files(over_tables::Arguments),
     /// Cost of files that rows can be erased from, and of erasing them, beside Parquet written anew.
     Erasure(erasure::Arguments),
     /// Rows by a condition, beside Vortex's and Parquet's filters.
@@ -71,6 +74,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Encodings(arguments) => encodings::run(&arguments),
         Benchmark::Search(arguments) => search::run(&arguments),
         Benchmark::Presets(arguments) => presets::run(&arguments),
+        Benchmark::Files(arguments) => files::run(&arguments),
         Benchmark::Erasure(arguments) => erasure::run(&arguments),
         Benchmark::Filters(arguments) => filters::run(&arguments),
         Benchmark::Ranges(arguments) => ranges::run(&arguments),

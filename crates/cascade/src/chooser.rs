@@ -159,9 +159,18 @@ impl Chooser {
     /// The tree of the column's first page, with parameters of these values, if they are like those of that page.
     fn as_in_first_page(&self, values: &Statistics<'_>) -> Result<Option<Candidate>> {
         let kept = values.recall::<FirstTree>();
-        let Some(kept) = kept.filter(|_| values.len() >= KEPT_VALUES_MIN) else {
+        let Some(kept) = kept else {
             return Ok(None);
         };
+        // Files are small and written often, so that a search counts. But bytes of strings that are stored as they are
+        // cost the same whatever they are, and a search finds out whether those of this file are better as tokens.
+        let is_searched = match values.recalls_other_file() {
+            true => kept.has(&self.fallback(ValueType::Bytes)?.id),
+            false => values.len() < KEPT_VALUES_MIN,
+        };
+        if is_searched {
+            return Ok(None);
+        }
         let place = Place {
             outline: Some(&kept.outline),
             ..Place::ROOT

@@ -15,6 +15,11 @@ pub(crate) struct FirstTree {
 }
 
 impl FirstTree {
+    /// Whether an encoding is part of it.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.outline.ids().contains(&id)
+    }
+
     /// Whether a page whose values cost so much is like the first.
     pub(crate) fn is_near(&self, cost_per_value_ps: u64) -> bool {
         let moved = cost_per_value_ps.abs_diff(self.cost_per_value_ps);

@@ -9,10 +9,16 @@ use crate::node::SharedKind;
 ///
 /// Only the first page is remembered, so that the bytes of a page depend on neither threads nor batches. The first page
 /// finds what it has left itself: a dictionary's entries are looked at by the search, and once more when they are
-/// written.
+/// written. Before that it may find what the same column of an earlier file has left.
 pub trait ColumnMemory: Sync {
     /// Returns what the first page left under this key, or, for the first page itself, has left so far.
     fn recall(&self, key: MemoryKey) -> Option<Arc<dyn Any + Send + Sync>>;
+
+    /// Whether what is recalled may be of another file, which a writer wrote before. Then this file does not hold its
+    /// shared buffers yet.
+    fn is_of_other_file(&self) -> bool {
+        false
+    }
 
     /// Keeps what was found out, if the page is the first. Of several under one key the last is kept.
     fn remember(&self, key: MemoryKey, found: Arc<dyn Any + Send + Sync>);

@@ -330,6 +330,13 @@ impl<'v> Statistics<'v> {
         found.downcast().ok()
     }
 
+    /// Whether what is recalled may be of another file: see [`ColumnMemory::is_of_other_file`](crate::ColumnMemory).
+    pub fn recalls_other_file(&self) -> bool {
+        self.facts
+            .memory
+            .is_some_and(|memory| memory.is_of_other_file())
+    }
+
     /// Leaves something for later pages of the column.
     pub fn remember<T: Any + Send + Sync>(&self, found: Arc<T>) {
         if let Some(memory) = self.facts.memory {

@@ -171,5 +171,5 @@ pub use tarsia_kernels::{Kernel, KernelEncoding};
 pub use tarsia_metadata::ErasureLevel;
 pub use write::{
     CapturedLayout, ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset,
-    ROUNDED_KEY_PREFIX, WriteOptions, WriteSummary, Writer,
+    ROUNDED_KEY_PREFIX, WriteOptions, WriteSummary, Writer, WriterMemory,
 };

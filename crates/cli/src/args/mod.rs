@@ -119,12 +119,13 @@ rows have a whole number of more than 64 bits, one that a Float64 does not hold 
 2^53), or a decimal beyond the largest Float64 (1e400). A later one is an error. Decimals are rounded to the nearest
 Float64; --types price=decimal(18,2) keeps every digit.")]
 pub struct Import {
-    /// File to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
-    #[arg(value_name = "IN")]
-    pub input: Place,
+    /// Files to read: .parquet, .arrow or .feather (Arrow IPC file or stream), .csv, .jsonl or .ndjson
+    #[arg(value_name = "IN", required = true, num_args = 1..)]
+    pub inputs: Vec<Place>,
     /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
-    /// standard output
-    #[arg(value_name = "OUT.tarsia")]
+    /// standard output; or a folder, or a URL that ends with /: each file of IN becomes a file of its name with the
+    /// extension .tarsia there. What is found out about a file makes those after it that are alike faster
+    #[arg(value_name = "OUT.tarsia|FOLDER")]
     pub output: Place,
     /// Whether time to write or size matters more
     #[arg(long, value_enum, default_value_t = Preset::Balanced)]

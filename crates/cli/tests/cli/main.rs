@@ -15,6 +15,7 @@ mod ipc_files;
 #[cfg(target_os = "linux")]
 mod limits;
 #[cfg(unix)]
+mod many_imports;
 mod outputs;
 mod parquet;
 mod parquet_files;

@@ -137,7 +137,7 @@ impl Trial {
         let data_bytes = u64::from(strings.data_bytes());
         if let Some(first) = values.recall::<FirstPage>() {
             let code_bytes = sampled.code_bytes(&first.table, data_bytes);
-            if first.suits(data_bytes, code_bytes) {
+            if first.suits(values, data_bytes, code_bytes) {
                 return Ok(Self {
                     table: first.table.clone(),
                     code_bytes,
@@ -164,9 +164,11 @@ struct FirstPage {
 impl FirstPage {
     /// Whether strings of `data_bytes`, whose codes under these symbols take `code_bytes`, would gain less from symbols
     /// of their own than those take.
-    fn suits(&self, data_bytes: u64, code_bytes: u64) -> bool {
-        let expected = self.sizes.expected(data_bytes);
-        expected.is_some_and(|expected| code_bytes <= expected.saturating_add(self.table.bytes()))
+    fn suits(&self, values: &Statistics<'_>, data_bytes: u64, code_bytes: u64) -> bool {
+        let Some(expected) = self.sizes.expected(data_bytes) else {
+            return false;
+        };
+        code_bytes <= FirstPageSizes::code_bytes_max(values, expected, self.table.bytes())
     }
 }
 

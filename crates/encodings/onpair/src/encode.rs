@@ -156,7 +156,7 @@ impl Source {
     fn that_pays(values: &Statistics<'_>, strings: &BytesSlice<'_>, to_beat: u64) -> Option<Self> {
         let data_bytes = u64::from(strings.data_bytes());
         if let Some(first) = values.recall::<FirstPage>()
-            && let Some(bytes) = first.bytes_if_it_suits(strings)
+            && let Some(bytes) = first.bytes_if_it_suits(values, strings)
         {
             return (bytes - bytes / 8 < to_beat).then_some(Self::First(first));
         }
@@ -233,6 +233,12 @@ impl Page {
                 // A byte may occur that is none of the tokens.
                 match page {
                     Ok(page) => return Ok(page),
+                    Err(_) if values.recalls_other_file() => {
+                        let tokens = train::with_bytes_of(strings, &first.tokens)?;
+                        let page = Self::under(Arc::new(tokens), strings)?;
+                        page.remember(values, first.sizes);
+                        return Ok(page);
+                    }
                     Err(_) => train::train(strings, None),
                 }
             }
@@ -240,15 +246,21 @@ impl Page {
             Source::SingleBytes => train::single_bytes(strings),
         };
         let page = Self::under(Arc::new(tokens), strings)?;
-        values.remember(Arc::new(FirstPage {
-            tokens: page.tokens.clone(),
-            dictionary: page.dictionary.clone(),
-            sizes: FirstPageSizes {
-                data_bytes: strings.data_bytes().into(),
-                codes: page.codes.len() as u64,
-            },
-        }));
+        let sizes = FirstPageSizes {
+            data_bytes: strings.data_bytes().into(),
+            codes: page.codes.len() as u64,
+        };
+        page.remember(values, sizes);
         Ok(page)
+    }
+
+    /// Leaves its tokens to later pages. They were found in a page of these sizes.
+    fn remember(&self, values: &Statistics<'_>, sizes: FirstPageSizes) {
+        values.remember(Arc::new(FirstPage {
+            tokens: self.tokens.clone(),
+            dictionary: self.dictionary.clone(),
+            sizes,
+        }));
     }
 
     fn under(tokens: Arc<OwnedValues>, strings: &BytesSlice<'_>) -> Result<Self> {
@@ -322,11 +334,13 @@ struct FirstPage {
 impl FirstPage {
     /// The bytes of the strings' codes under these tokens, as a sample suggests. `None` where the codes would be
     /// smaller under tokens of their own by more than such tokens take: those that all pages share are stored once.
-    fn bytes_if_it_suits(&self, strings: &BytesSlice<'_>) -> Option<u64> {
+    fn bytes_if_it_suits(&self, values: &Statistics<'_>, strings: &BytesSlice<'_>) -> Option<u64> {
         let expected = self.sizes.expected(strings.data_bytes().into())?;
         let bytes = |n_codes| code_bytes(n_codes, &self.tokens);
         let sampled = bytes(train::n_codes(&self.dictionary, strings));
-        (sampled <= bytes(expected) + token_bytes(&self.tokens)).then_some(sampled)
+        let token_bytes = token_bytes(&self.tokens);
+        let most = FirstPageSizes::code_bytes_max(values, bytes(expected), token_bytes);
+        (sampled <= most).then_some(sampled)
     }
 }
 

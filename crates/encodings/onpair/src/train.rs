@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use tarsia_codec::{AlignedBuf, BytesSlice, OwnedValues};
+use tarsia_codec::{AlignedBuf, BytesSlice, OwnedValues, Result};
 
 use crate::layout::TOKEN_BYTES_MAX;
 use crate::pairs::Pairs;
@@ -339,6 +339,19 @@ pub(crate) fn train(strings: &BytesSlice<'_>, of_trial: Option<Trial>) -> OwnedV
 /// The bytes that occur in these strings.
 pub(crate) fn single_bytes(strings: &BytesSlice<'_>) -> OwnedValues {
     sorted(alphabet([strings.value_data()].into_iter()))
+}
+
+/// These tokens and the bytes that occur in these strings.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) where `tokens` are no strings.
+pub(crate) fn with_bytes_of(strings: &BytesSlice<'_>, tokens: &OwnedValues) -> Result<OwnedValues> {
+    let tokens = tokens.as_values()?.as_bytes()?;
+    let mut all = alphabet([strings.value_data()].into_iter());
+    all.extend((0..tokens.len()).map(|i| Token::of(tokens.get(i))));
+    all.sort_unstable();
+    all.dedup();
+    Ok(sorted(all))
 }
 
 fn sorted(mut tokens: Vec<Token>) -> OwnedValues {

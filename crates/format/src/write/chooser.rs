@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::full_name;
 use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, Erasure, PageChooser, WriteOptions};
+use crate::write::preset::Preset;
 use crate::write::rounding::{ColumnRounding, is_rounded};
 
 /// The chooser of a column's trees.
@@ -107,7 +108,7 @@ impl<'a> Choosers<'a> {
         let preset = own.and_then(ColumnOptions::preset);
         let weights = Weights {
             erasable: erasure.level == ErasureLevel::Erase,
-            ..Objective::from(preset.unwrap_or(options.preset())).weights()
+            ..Objective::from(self.preset(name)).weights()
         };
         let chooser = self
             .base
@@ -139,6 +140,14 @@ impl<'a> Choosers<'a> {
         };
         let of_column = self.names_of(name).into_iter().find_map(asked);
         of_column.unwrap_or(self.options.erasure_asked())
+    }
+
+    /// Returns the preset of a leaf column.
+    pub(super) fn preset(&self, name: &LeafName<'_>) -> Preset {
+        let names = self.names_of(name).into_iter();
+        let mut own = names.filter_map(|name| self.options.column(name));
+        let of_column = own.next().and_then(ColumnOptions::preset);
+        of_column.unwrap_or(self.options.preset())
     }
 
     /// Returns whether a leaf column has zones.

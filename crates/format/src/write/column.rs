@@ -21,7 +21,7 @@ use crate::write::body::{Body, WrittenPage};
 use crate::write::budget::Budget;
 use crate::write::chooser::ColumnChooser;
 use crate::write::cut::{PAGE_ROWS_MAX, full_pages, full_pages_of, strict_page_rows, whole_rows};
-use crate::write::memory::FirstPage;
+use crate::write::memory::{ColumnKey, FirstPage, WriterMemory};
 use crate::write::options::{Erasure, STRICT_KEY_PREFIX, STRICT_VALUE};
 use crate::write::page::{self, DataPage, PageId, Repeats};
 use crate::write::rounding::ColumnRounding;
@@ -52,6 +52,8 @@ pub(super) struct ColumnWriter {
     /// Largest errors of all pages so far.
     rounding_error: RoundingError,
     first_page: FirstPage,
+    /// Where its first page's memory is kept for later files.
+    memory_key: Option<ColumnKey>,
     repeats: Repeats,
     /// The column's erasure level.
     pub(super) level: ErasureLevel,
@@ -102,6 +104,7 @@ impl ColumnWriter {
             rounding,
             rounding_error: RoundingError::default(),
             first_page: FirstPage::default(),
+            memory_key: None,
             repeats: Repeats::default(),
             level: ErasureLevel::default(),
             salts: None,
@@ -133,9 +136,32 @@ impl ColumnWriter {
         self.salts.as_ref().map(|salts| salts.of_root())
     }
 
+    /// The way to it in its top-level field.
+    pub(super) fn path(&self) -> &LeafPath {
+        &self.path
+    }
+
     /// Sets its rank.
     pub(super) fn with_rank(self, rank: u32) -> Self {
         Self { rank, ..self }
+    }
+
+    /// Begins with what the column of this key has left in an earlier file.
+    pub(super) fn with_memory(self, memory: &WriterMemory, key: ColumnKey) -> Self {
+        Self {
+            first_page: FirstPage::after(memory.recall(&key)),
+            memory_key: Some(key),
+            ..self
+        }
+    }
+
+    /// Keeps what its first page has left.
+    pub(super) fn keep_in(&mut self, memory: &WriterMemory) {
+        if let Some(key) = self.memory_key.take()
+            && let Some(left) = self.first_page.left()
+        {
+            memory.keep(key, left);
+        }
     }
 
     /// Leaves its zones out.
@@ -238,7 +264,8 @@ impl ColumnWriter {
             .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "2^31 pages in a column"))?;
         let leaf = self.leaf;
         let id = PageId { leaf, number };
-        let memory = self.first_page.seen_by(cut.page);
+        let page_bytes = self.buffer.bytes_of(cut.rows.clone());
+        let memory = self.first_page.seen_by(cut.page, page_bytes);
         let context = page::PageContext {
             id,
             registry,

@@ -23,6 +23,7 @@ use crate::write::chooser::{Choosers, LeafName};
 use crate::write::column::{ColumnWriter, Cut};
 use crate::write::cut::PAGE_DATA_BYTES_MAX;
 use crate::write::field_rows::FieldRows;
+use crate::write::memory::{ColumnKey, WriterMemory};
 use crate::write::options::{LAYOUT_KEY, LAYOUTS, WriteOptions};
 use crate::write::page::DataPage;
 use crate::write::placement::Placement;
@@ -424,12 +425,35 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
                 true => column,
                 false => column.without_zones(),
             };
-            columns.push(column.with_erasure(erasure, salts, name.leaf));
+            let column = column.with_erasure(erasure, salts, name.leaf);
+            columns.push(match memory_key(options, &choosers, &name, &column) {
+                Some((memory, key)) => column.with_memory(memory, key),
+                None => column,
+            });
         }
     }
     choosers.check_names()?;
     columns.shrink_to_fit();
     Ok(columns)
+}
+
+/// The memory of a leaf column in other files, if it has one.
+fn memory_key<'o>(
+    options: &'o WriteOptions,
+    choosers: &Choosers<'_>,
+    name: &LeafName<'_>,
+    column: &ColumnWriter,
+) -> Option<(&'o WriterMemory, ColumnKey)> {
+    let memory = options.memory()?;
+    // Tokens of one file are no part of a file from which values can be erased.
+    (column.level != ErasureLevel::Erase).then(|| {
+        let key = ColumnKey {
+            leaf: name.leaf.to_owned(),
+            data_type: column.path().data_type().clone(),
+            preset: choosers.preset(name),
+        };
+        (memory, key)
+    })
 }
 
 /// Returns what a field's [`LAYOUT_KEY`] says in place of [`WriteOptions::with_full_zip_bytes_min`], if it says

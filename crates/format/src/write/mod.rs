@@ -41,6 +41,7 @@ mod options;
 mod output;
 mod page;
 mod placement;
+mod preset;
 mod rounding;
 mod shared;
 mod zones;
@@ -62,14 +63,15 @@ use crate::write::metas::{Metas, check_footer};
 pub(crate) use captured::CapturedColumn;
 pub use captured::CapturedLayout;
 pub(crate) use kernels::Needs;
+pub use memory::WriterMemory;
 pub(crate) use metadata::{LeafPages, MetadataWriter, OfAllPages, Table, digest_of};
 pub use options::{
-    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, Preset, ROUNDED_KEY_PREFIX,
-    WriteOptions,
+    ColumnOptions, EmbedKernels, LAYOUT_KEY, LAYOUTS, PageChooser, ROUNDED_KEY_PREFIX, WriteOptions,
 };
 pub(crate) use options::{STRICT_KEY_PREFIX, STRICT_VALUE};
 pub(crate) use output::Output;
 pub(crate) use placement::{Fields, Placement};
+pub use preset::Preset;
 
 /// Counts of a finished file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +150,8 @@ pub struct Writer<W: Sink = FileSink> {
     body: Body<W>,
     columns: Columns,
     schema: SchemaRef,
+    /// What it found out is kept there.
+    memory: Option<WriterMemory>,
     file_id: [u8; 16],
     /// Name of the file in errors.
     name: Option<String>,
@@ -231,6 +235,7 @@ impl<W: Sink> Writer<W> {
             },
             columns,
             schema,
+            memory: options.memory().cloned(),
             file_id,
             name: None,
             failed: false,
@@ -454,6 +459,11 @@ impl<W: Sink> Writer<W> {
         let salt = self.columns.root_salt();
         let columns = &mut self.columns.writers;
         let committed = metadata::append(&table, salt, columns, &mut self.body)?;
+        if let Some(memory) = self.memory.take() {
+            columns
+                .iter_mut()
+                .for_each(|column| column.keep_in(&memory));
+        }
         let header = Header::new(self.file_id).with_first_slot(committed.file_bytes);
         // A sink that cannot go back leaves both slots zero: the postscript at its end counts then.
         self.body.output.commit(&header.to_bytes()?)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use tarsia_cascade::{Objective, Outline};
+use tarsia_cascade::Outline;
 use tarsia_codec::{Registry, Statistics, Tree};
 use tarsia_kernels::Kernel;
 use tarsia_metadata::ErasureLevel;
@@ -14,56 +14,8 @@ use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN};
 use crate::error::{Error, ErrorKind, Result};
 use crate::threads::Threads;
 use crate::write::captured::CapturedLayout;
-
-/// Size against speed: what the search for encodings optimises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Preset {
-    /// The fastest to write and to read.
-    Fast,
-    /// Smaller, if that costs little reading time.
-    #[default]
-    Balanced,
-    /// The smallest: encodings are tried that take much time to write or to read, general-purpose codecs among them.
-    /// Blocks of text may be as large as 256 KiB, all of which a read of one row decodes.
-    Compact,
-}
-
-impl From<Preset> for Objective {
-    fn from(preset: Preset) -> Self {
-        match preset {
-            Preset::Fast => Self::Fast,
-            Preset::Balanced => Self::Balanced,
-            Preset::Compact => Self::Compact,
-        }
-    }
-}
-
-impl FromStr for Preset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "fast" => Ok(Self::Fast),
-            "balanced" => Ok(Self::Balanced),
-            "compact" => Ok(Self::Compact),
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("no preset `{name}`; there are fast, balanced, compact"),
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fast => "fast",
-            Self::Balanced => "balanced",
-            Self::Compact => "compact",
-        })
-    }
-}
+use crate::write::memory::WriterMemory;
+use crate::write::preset::Preset;
 
 /// Whether a writer puts kernels into the file. A kernel is a Wasm module that decodes the file's pages, so that
 /// readers need not know the encodings.
@@ -330,6 +282,7 @@ pub struct WriteOptions {
     layout: CapturedLayout,
     preset: Preset,
     page_bytes: u64,
+    memory: Option<WriterMemory>,
     memory_budget_bytes: u64,
     threads: Threads,
     deterministic: bool,
@@ -352,6 +305,7 @@ impl Default for WriteOptions {
             layout: CapturedLayout::default(),
             preset: Preset::default(),
             page_bytes: 8 << 20,
+            memory: None,
             memory_budget_bytes: 256 << 20,
             threads: Threads::default(),
             deterministic: false,
@@ -443,6 +397,19 @@ impl WriteOptions {
     #[must_use]
     pub fn with_page_bytes(mut self, page_bytes: u64) -> Self {
         self.page_bytes = page_bytes;
+        self
+    }
+
+    /// What writers found out about files alike, which this writer uses and adds to when it finishes: for streams of
+    /// small files with one schema. The search for encodings, and for the tokens of text, then takes a fraction of the
+    /// time. A column is the same in two files if its name, its type and its preset are; its first page must have half
+    /// to twice the bytes. Columns from which values can be erased ([`ErasureLevel::Erase`]) remember nothing.
+    ///
+    /// The bytes of a file depend on the memory, too, and so on the files written before. Text is stored as tokens,
+    /// which are pieces of at most 16 bytes: a file may hold some that occur in an earlier file alone.
+    #[must_use]
+    pub fn with_memory(mut self, memory: &WriterMemory) -> Self {
+        self.memory = Some(memory.clone());
         self
     }
 
@@ -613,6 +580,11 @@ impl WriteOptions {
     /// See [`WriteOptions::with_page_bytes`].
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
+    }
+
+    /// See [`WriteOptions::with_memory`].
+    pub fn memory(&self) -> Option<&WriterMemory> {
+        self.memory.as_ref()
     }
 
     /// See [`WriteOptions::with_memory_budget_bytes`].

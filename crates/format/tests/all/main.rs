@@ -18,6 +18,7 @@ mod erasure_readers;
 mod exhaustive;
 mod faults;
 mod features;
+mod files_alike;
 mod filter;
 mod first_page;
 mod golden;

@@ -59,6 +59,8 @@ mod _tarsia {
     use crate::table::{Batch, Schema, Table, format_of, interleave, stream_of};
     #[pymodule_export]
     use crate::write::{Writer, write};
+    #[pymodule_export]
+    use crate::write_options::WriterMemory;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -236,3 +236,24 @@ def test_a_wide_table(tmp_path: Path) -> None:
     assert file.num_columns == columns
     assert_same(file.to_pyarrow(), table)
     assert file.take([2, 0], ["c7", "c1999"]).to_pyarrow().to_pydict() == {"c7": [3, 7], "c1999": [3, 1999]}
+
+
+def test_files_share_a_memory(tmp_path):
+    memory = tarsia.WriterMemory()
+    words = ["alder", "birch", "cedar", "elder", "hazel", "maple", "rowan"]
+    text = [" ".join(words[(i * k) % 7] for k in range(1, 9)) for i in range(3000)]
+    table = pa.table({"text": text, "number": list(range(3000))})
+    for i in range(4):
+        path = tmp_path / f"{i}.tarsia"
+        part = table.slice(i * 100, 2000)
+        tarsia.write(part, path, memory=memory)
+        assert tarsia.open(path).to_pyarrow() == part
+    assert memory.columns == 2
+    with tarsia.Writer(tmp_path / "steps.tarsia", table.schema, memory=memory) as writer:
+        writer.write(table)
+    assert tarsia.open(tmp_path / "steps.tarsia").to_pyarrow() == table
+    memory.clear()
+    assert memory.columns == 0
+    with pytest.raises(TypeError):
+        tarsia.write(table, tmp_path / "x.tarsia", memory=64 << 20)
+    assert not (tmp_path / "x.tarsia").exists()

@@ -29,7 +29,7 @@ from ._errors import (
 from ._erase import audit, erase, recover, verify_certificate
 from ._file import File, open
 from ._scan import Scan
-from ._tarsia import ROW_NUMBER, Batch, Schema, Table, __version__
+from ._tarsia import ROW_NUMBER, Batch, Schema, Table, WriterMemory, __version__
 from ._write import Writer, write
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Table",
     "UnsupportedError",
     "Writer",
+    "WriterMemory",
     "__version__",
     "audit",
     "erase",

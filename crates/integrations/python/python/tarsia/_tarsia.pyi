@@ -108,6 +108,23 @@ class Writer:
     def finish(self) -> dict[str, Any]: ...
     def abandon(self) -> None: ...
 
+class WriterMemory:
+    """What writers found out about the columns of their files, for files alike that are written after them.
+
+    One with the same columns is then written in a fraction of the time: encodings are not searched for, and text is
+    stored as the tokens of the file before, where these suit. So a file's bytes depend on the files before, and it may
+    hold pieces of their text of up to 16 bytes; columns of erasure level 2 take part in nothing. It can be used from
+    several threads, is of one process, and takes some KiB per column of small files.
+    """
+
+    def __new__(cls) -> WriterMemory: ...
+    @property
+    def columns(self) -> int:
+        """The number of leaf columns that it knows."""
+
+    def clear(self) -> None:
+        """Forgets all columns."""
+
 def open(source: Any, **options: Any) -> Handle: ...
 def write(data: Any, place: Any, **options: Any) -> dict[str, Any]: ...
 def erase(

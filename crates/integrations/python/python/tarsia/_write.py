@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from ._tarsia import WriterMemory
+
 
 def _asked(
     *,
@@ -22,6 +24,7 @@ def _asked(
     zones: bool | None = None,
     kernels: str | None = None,
     page_bytes: int | None = None,
+    memory: WriterMemory | None = None,
     memory_bytes: int | None = None,
     row_layout_bytes: int | None = None,
     threads: int | None = None,
@@ -43,6 +46,7 @@ def _asked(
         "zones": zones,
         "kernels": kernels,
         "page_bytes": page_bytes,
+        "memory": memory,
         "memory_bytes": memory_bytes,
         "row_layout_bytes": row_layout_bytes,
         "threads": threads,
@@ -78,6 +82,7 @@ def write(data: Any, place: Any, **options: Any) -> dict[str, Any]:
     :param zones: whether columns have statistics by which filters pass over blocks; default True
     :param kernels: ``"embed"`` (default) or ``"omit"``: whether the file brings its decoder
     :param page_bytes: bytes of values in a page, about
+    :param memory: a :class:`WriterMemory` that files alike share, which are then written in a fraction of the time
     :param memory_bytes: bytes of rows that the writer holds until pages are full, about
     :param row_layout_bytes: bytes of a value from which rows are stored so that one is one read
     :param threads: threads that encode
