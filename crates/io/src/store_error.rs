@@ -14,6 +14,44 @@ pub struct StoreError {
     kind: StoreErrorKind,
     object: String,
     what: String,
+    operation: Option<StoreOperation>,
+}
+
+/// Operations of a store, by the name of the method of [`Store`](crate::Store).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreOperation {
+    /// Reading bytes.
+    Get,
+    /// Asking for size, ETag and time.
+    Head,
+    /// Writing an object at once.
+    Put,
+    /// Writing an object if there is none.
+    PutIfAbsent,
+    /// Writing an object in parts.
+    Upload,
+    /// Listing objects.
+    List,
+    /// Removing an object.
+    Delete,
+    /// Asking for the time.
+    Now,
+}
+
+impl fmt::Display for StoreOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Get => "get",
+            Self::Head => "head",
+            Self::Put => "put",
+            Self::PutIfAbsent => "put if absent",
+            Self::Upload => "upload",
+            Self::List => "list",
+            Self::Delete => "delete",
+            Self::Now => "now",
+        })
+    }
 }
 
 /// Kinds of [`StoreError`].
@@ -40,7 +78,7 @@ pub enum StoreErrorKind {
     Unsupported,
     /// The request makes no sense: a bad URL, key or option.
     Invalid,
-    /// No answer came to a change, so it may have been made.
+    /// No answer came to a change, so it may have been made, or may be made later.
     Unknown,
     /// Anything else.
     Other,
@@ -53,6 +91,7 @@ impl StoreError {
             kind,
             object: object.into(),
             what: what.into(),
+            operation: None,
         }
     }
 
@@ -70,6 +109,18 @@ impl StoreError {
     /// Returns the URL of the object, without anything secret.
     pub fn object(&self) -> &str {
         &self.object
+    }
+
+    /// Returns what the store was asked to do, if the error is about one operation.
+    pub fn operation(&self) -> Option<StoreOperation> {
+        self.operation
+    }
+
+    /// Says what the store was asked to do; the text ends with it.
+    #[must_use]
+    pub fn during(mut self, operation: StoreOperation) -> Self {
+        self.operation = Some(operation);
+        self
     }
 
     /// Adds words at the end of the text.
@@ -92,7 +143,11 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Changed { .. } => "",
             _ => ":",
         };
-        write!(f, "{}{colon} {}", self.object, self.what)
+        write!(f, "{}{colon} {}", self.object, self.what)?;
+        match self.operation {
+            Some(operation) => write!(f, " ({operation})"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -3,3 +3,4 @@
 mod change;
 mod readers;
 mod sinks;
+mod stores;
