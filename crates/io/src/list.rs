@@ -111,6 +111,41 @@ pub struct ListPage {
     pub next: Option<List>,
 }
 
+impl ListPage {
+    /// Makes a page of objects, which come in the order of their keys, for stores that have them at hand. Those that
+    /// the list does not have are passed over.
+    pub fn collect<K: AsRef<str>>(
+        list: &List,
+        objects: impl IntoIterator<Item = K>,
+        meta: impl Fn(&K) -> ObjectMeta,
+    ) -> Self {
+        let mut page = Self::default();
+        // Everything in a folder begins with its name, so the entry before says whether it is listed already.
+        let mut last: Option<String> = None;
+        for key in objects {
+            let Some(entry) = list.entry_of(key.as_ref()) else {
+                continue;
+            };
+            if last.as_deref() == Some(entry.name()) {
+                continue;
+            }
+            if page.objects.len() + page.folders.len() >= list.page_max.max(1) {
+                page.next = last.map(|last| list.clone().start_after(last));
+                break;
+            }
+            last = Some(entry.name().to_owned());
+            match entry {
+                ListName::Object(name) => page.objects.push(Listed {
+                    key: name.to_owned(),
+                    meta: meta(&key),
+                }),
+                ListName::Folder(folder) => page.folders.push(folder.to_owned()),
+            }
+        }
+        page
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use crate::coalesce::{Access, ReadOptions};
 use crate::keys::check_key;
-use crate::list::{List, ListName, ListPage, Listed};
+use crate::list::{List, ListPage};
 use crate::object::{Get, Got, ObjectMeta};
 use crate::store::{Capabilities, PutIfAbsent, Store, StoreFuture, Upload};
 use crate::store_error::{StoreError, StoreErrorKind, StoreOperation};
@@ -121,38 +121,29 @@ impl MemoryStore {
 
     fn page(&self, list: &List) -> ListPage {
         let shared = self.lock();
-        let mut page = ListPage::default();
-        let page_max = list.page_max.max(1);
-        // Everything in a folder begins with its name, so what was listed last says where to go on.
-        let mut last: Option<String> = None;
         let start = match &list.start_after {
             Some(start) if *start >= list.prefix => Bound::Excluded(start.as_str()),
             _ => Bound::Included(list.prefix.as_str()),
         };
-        for (key, object) in shared.objects.range::<str, _>((start, Bound::Unbounded)) {
-            if !key.starts_with(&list.prefix) {
-                break;
-            }
-            let Some(entry) = list.entry_of(key) else {
-                continue;
-            };
-            if last.as_deref() == Some(entry.name()) {
-                continue;
-            }
-            if page.objects.len() + page.folders.len() == page_max {
-                page.next = last.map(|last| list.clone().start_after(last));
-                break;
-            }
-            match entry {
-                ListName::Object(key) => page.objects.push(Listed {
-                    key: key.to_owned(),
-                    meta: object.meta(),
-                }),
-                ListName::Folder(folder) => page.folders.push(folder.to_owned()),
-            }
-            last = Some(entry.name().to_owned());
-        }
-        page
+        let behind = shared.objects.range::<str, _>((start, Bound::Unbounded));
+        let listed = behind.take_while(|(key, _)| key.starts_with(&list.prefix));
+        ListPage::collect(
+            list,
+            listed.map(|(key, object)| Found { key, object }),
+            |it| it.object.meta(),
+        )
+    }
+}
+
+/// An object and its key.
+struct Found<'a> {
+    key: &'a str,
+    object: &'a Object,
+}
+
+impl AsRef<str> for Found<'_> {
+    fn as_ref(&self) -> &str {
+        self.key
     }
 }
 

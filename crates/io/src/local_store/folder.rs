@@ -221,10 +221,8 @@ impl<F: FileSystem + Clone> Folder<F> {
         if self.is_folder(path) {
             return Err(self.has_folder(key));
         }
-        let folder = folder_of(path);
-        let synced = self
-            .prepare(folder)
-            .and_then(|()| self.files.sync_folder(folder));
+        // Its writer had the folder's own name on the disk before it gave the object a name.
+        let synced = self.files.sync_folder(folder_of(path));
         synced.map_err(|error| self.failure(key, &error))?;
         Ok(PutIfAbsent::Exists)
     }
