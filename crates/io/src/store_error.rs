@@ -116,11 +116,16 @@ impl StoreError {
         self.operation
     }
 
-    /// Says what the store was asked to do; the text ends with it.
+    /// Says what the store was asked to do; the text ends with it, unless it was reading.
     #[must_use]
     pub fn during(mut self, operation: StoreOperation) -> Self {
         self.operation = Some(operation);
         self
+    }
+
+    /// Returns the text without the object and the operation.
+    pub fn what(&self) -> &str {
+        &self.what
     }
 
     /// Adds words at the end of the text.
@@ -145,8 +150,9 @@ impl fmt::Display for StoreError {
         };
         write!(f, "{}{colon} {}", self.object, self.what)?;
         match self.operation {
+            // Whoever reads knows that it was reading.
+            None | Some(StoreOperation::Get | StoreOperation::Head) => Ok(()),
             Some(operation) => write!(f, " ({operation})"),
-            None => Ok(()),
         }
     }
 }
@@ -193,6 +199,19 @@ mod tests {
             assert_eq!(StoreError::of(&error).unwrap().kind(), kind);
             assert_eq!(error.to_string(), "s3://bucket/key: no");
         }
+    }
+
+    #[test]
+    fn texts_say_the_operation_unless_it_is_reading() {
+        let error = StoreError::new(StoreErrorKind::Other, "s3://bucket/key", "no");
+        let text = |operation| error.clone().during(operation).to_string();
+        assert_eq!(
+            text(StoreOperation::PutIfAbsent),
+            "s3://bucket/key: no (put if absent)"
+        );
+        assert_eq!(text(StoreOperation::Get), "s3://bucket/key: no");
+        let error = error.during(StoreOperation::Head);
+        assert_eq!(error.operation(), Some(StoreOperation::Head));
     }
 
     #[test]
