@@ -1,22 +1,15 @@
 //! Files that appear whole or not at all.
 
-use std::collections::hash_map::RandomState;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file_system::{FileSystem, SystemFiles};
+use crate::temporary::{Temporary, folder_of};
 use crate::{Sink, check_overwrite};
 
 /// Bytes collected before they are written: large enough that system calls cost nothing beside the copy.
 const BUFFER_BYTES: usize = 1 << 20;
-
-/// Longest target name to which the temporary suffix is appended; file systems allow 255 bytes.
-const NAME_BYTES_MAX: usize = 200;
-
-/// Names tried before giving up. Names carry 64 random bits, so the second is never needed in practice.
-const NAME_ATTEMPTS_MAX: u32 = 16;
 
 /// Writes a file under a temporary name in the target's directory and renames it over the target on
 /// [`Sink::commit`]. Until the rename the target stays as it was; a reader sees the old file or the new one, never a
@@ -32,18 +25,12 @@ const NAME_ATTEMPTS_MAX: u32 = 16;
 #[derive(Debug)]
 pub struct FileSink {
     /// `None` once the temporary file is gone.
-    open: Option<Open>,
+    open: Option<Temporary<SystemFiles>>,
     target: PathBuf,
     /// Bytes after `flushed`, not yet written.
     buffer: Vec<u8>,
     flushed: u64,
     failed: bool,
-}
-
-#[derive(Debug)]
-struct Open {
-    file: File,
-    temporary: PathBuf,
 }
 
 impl FileSink {
@@ -55,7 +42,7 @@ impl FileSink {
     /// it is a directory.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let target = resolve(path.as_ref())?;
-        let open = create_temporary(&target)?;
+        let open = Temporary::create(SystemFiles, &target)?;
         Ok(Self {
             open: Some(open),
             target,
@@ -69,7 +56,7 @@ impl FileSink {
     /// after the commit.
     #[must_use]
     pub fn temporary(&self) -> Option<&Path> {
-        self.open.as_ref().map(|open| open.temporary.as_path())
+        self.open.as_ref().map(Temporary::path)
     }
 
     /// Writes what was appended to the disk, still under the temporary name: the commit that follows has only the
@@ -79,26 +66,30 @@ impl FileSink {
     /// What the system reports, as at a commit.
     pub fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.on_file(|file| file.sync_all())
+        self.on_file(|file| file.sync())
     }
 
     /// Runs a step on the file; after a step that failed the content is unknown, and every further one is
     /// refused, as all are after the commit.
-    fn on_file<T>(&mut self, step: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+    fn on_file<T>(
+        &mut self,
+        step: impl FnOnce(&Temporary<SystemFiles>) -> io::Result<T>,
+    ) -> io::Result<T> {
         if self.failed {
             return Err(io::Error::other("an earlier write to this file failed"));
         }
-        let Some(open) = &mut self.open else {
+        let Some(open) = &self.open else {
             return Err(io::Error::other("this file was committed before"));
         };
-        let done = step(&mut open.file);
+        let done = step(open);
         self.failed = done.is_err();
         done
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let buffer = std::mem::take(&mut self.buffer);
-        self.on_file(|file| file.write_all(&buffer))?;
+        let place = self.flushed;
+        self.on_file(|file| file.write_at(place, &buffer))?;
         self.flushed += buffer.len() as u64;
         self.buffer = buffer;
         self.buffer.clear();
@@ -114,19 +105,15 @@ impl FileSink {
         self.flush()?;
         #[cfg(unix)]
         if let Ok(old) = fs::metadata(&self.target) {
-            self.on_file(|file| file.set_permissions(old.permissions()))?;
+            self.on_file(|file| file.file()?.set_permissions(old.permissions()))?;
         }
-        self.on_file(|file| file.sync_all())?;
-        if let Some(Open { file, temporary }) = self.open.take() {
-            // Windows does not rename open files.
-            close(file);
-            if let Err(error) = fs::rename(&temporary, &self.target) {
-                self.failed = true;
-                remove(&temporary);
-                return Err(error);
-            }
+        self.on_file(|file| file.sync())?;
+        if let Some(mut temporary) = self.open.take() {
+            let renamed = temporary.rename(&self.target);
+            self.failed = renamed.is_err();
+            renamed?;
         }
-        sync_directory(directory_of(&self.target))
+        SystemFiles.sync_folder(folder_of(&self.target))
     }
 }
 
@@ -139,7 +126,8 @@ impl Sink for FileSink {
             self.flush()?;
         }
         if bytes.len() >= BUFFER_BYTES {
-            self.on_file(|file| file.write_all(bytes))?;
+            let place = self.flushed;
+            self.on_file(|file| file.write_at(place, bytes))?;
             self.flushed += bytes.len() as u64;
         } else {
             self.buffer.extend_from_slice(bytes);
@@ -153,12 +141,7 @@ impl Sink for FileSink {
         // At most `bytes.len()`, so it fits.
         let (in_file, in_buffer) = bytes.split_at(n_in_file as usize);
         if !in_file.is_empty() {
-            let end = self.flushed;
-            self.on_file(|file| {
-                file.seek(SeekFrom::Start(place))?;
-                file.write_all(in_file)?;
-                file.seek(SeekFrom::Start(end)).map(|_| ())
-            })?;
+            self.on_file(|file| file.write_at(place, in_file))?;
         }
         if !in_buffer.is_empty() {
             // Inside the buffer, as checked above, so it fits as well.
@@ -176,24 +159,6 @@ impl Sink for FileSink {
     fn commit(&mut self) -> io::Result<()> {
         self.commit_steps()
     }
-}
-
-impl Drop for FileSink {
-    fn drop(&mut self) {
-        if let Some(Open { file, temporary }) = self.open.take() {
-            close(file);
-            remove(&temporary);
-        }
-    }
-}
-
-/// Closes a file, before it is renamed or removed. (`drop` has nothing to do on targets without files, and lints say
-/// so.)
-fn close(_: File) {}
-
-/// Removes a temporary file. Where that fails, nobody is left to tell; the name says what it is.
-fn remove(temporary: &Path) {
-    let _ = fs::remove_file(temporary);
 }
 
 /// The file that is to be replaced: behind a symbolic link, the one it points to.
@@ -228,67 +193,6 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(target)
 }
 
-fn create_temporary(target: &Path) -> io::Result<Open> {
-    let mut attempt = 0;
-    loop {
-        let temporary = temporary_name(target, attempt);
-        let created = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary);
-        match created {
-            Ok(file) => return Ok(Open { file, temporary }),
-            Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists && attempt < NAME_ATTEMPTS_MAX =>
-            {
-                attempt += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn temporary_name(target: &Path, attempt: u32) -> PathBuf {
-    // The standard library's hash keys are random per process and differ per call: no generator needed.
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(attempt);
-    let mut name = match target.file_name() {
-        Some(name) if name.len() <= NAME_BYTES_MAX => name.to_owned(),
-        _ => OsString::from(".tarsia"),
-    };
-    name.push(format!(".tmp{:016x}", hasher.finish()));
-    target.with_file_name(name)
-}
-
-fn directory_of(target: &Path) -> &Path {
-    match target.parent() {
-        Some(directory) if !directory.as_os_str().is_empty() => directory,
-        _ => Path::new("."),
-    }
-}
-
-/// The rename itself is only durable once the directory is.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
-        // Some file systems do not sync directories, and say so.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,10 +205,11 @@ mod tests {
         let mut sink = FileSink::create(&target).unwrap();
         sink.append(b"new").unwrap();
         let open = sink.open.as_mut().unwrap();
-        let writable = std::mem::replace(&mut open.file, File::open(&open.temporary).unwrap());
+        let read_only = fs::File::open(open.path()).unwrap();
+        let writable = open.replace_file(read_only);
         assert!(sink.append(&vec![1; BUFFER_BYTES]).is_err());
         // Even though writing would work again, bytes are missing.
-        sink.open.as_mut().unwrap().file = writable;
+        sink.open.as_mut().unwrap().replace_file(writable);
         assert!(sink.append(b"more").is_err());
         assert!(sink.commit().is_err());
         assert_eq!(fs::read(&target).unwrap(), b"old");
@@ -343,17 +248,5 @@ mod tests {
         }
         drop(sink);
         assert_eq!(fs::read(&target).unwrap(), b"whole");
-    }
-
-    #[test]
-    fn temporary_names_differ_and_stay_short() {
-        let target = Path::new("some/where/table.tarsia");
-        let first = temporary_name(target, 0);
-        assert_ne!(first, temporary_name(target, 0));
-        assert_eq!(first.parent(), target.parent());
-        let name = first.file_name().unwrap().to_str().unwrap();
-        assert!(name.starts_with("table.tarsia.tmp"), "{name}");
-        let long = temporary_name(&PathBuf::from("x".repeat(250)), 0);
-        assert!(long.to_str().unwrap().starts_with(".tarsia.tmp"));
     }
 }

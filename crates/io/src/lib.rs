@@ -21,7 +21,9 @@
 //! [`read_ranges`] fetches many ranges with few requests; [`coalesce`] is its plan.
 //!
 //! [`Store`] is for objects in a bucket, on a server or in a folder, which are read in ranges and written whole, with
-//! futures that need no runtime; [`block_on`] waits for one. The stores themselves are in `tarsia-store`.
+//! futures that need no runtime; [`block_on`] waits for one. [`LocalStore`] is a
+//! folder, whose objects survive a loss of power, [`MemoryStore`] is in memory; those of buckets and servers are in
+//! `tarsia-store`. [`Listing`] walks through a list, [`check_key`] says which keys every store can have.
 //! [`redact`] takes secrets out of URLs in texts, [`local_path`] is for URLs of local files.
 //!
 //! # Example
@@ -44,6 +46,7 @@
 //! `unsafe` is the one call that makes a memory map, in `mapped.rs`.
 #![deny(unsafe_code)]
 
+mod block_on;
 mod change;
 mod coalesce;
 mod conflict;
@@ -51,18 +54,27 @@ mod counting;
 #[cfg(any(unix, windows))]
 mod exclusive;
 mod file_sink;
+mod file_system;
+mod keys;
+mod list;
+mod listing;
 mod local;
+mod local_store;
 #[cfg(any(unix, windows))]
 mod mapped;
 mod memory;
+mod memory_store;
+mod object;
 mod patched;
 mod read;
 mod seek;
 mod sink;
 mod store;
 mod store_error;
+mod temporary;
 mod url;
 
+pub use block_on::block_on;
 pub use change::ChangeAt;
 pub use coalesce::{Access, CoalescedRead, ReadOptions, coalesce, lie_alone};
 pub use conflict::Conflict;
@@ -70,14 +82,21 @@ pub use counting::{CountingReader, IoStats};
 #[cfg(any(unix, windows))]
 pub use exclusive::{ExclusiveFile, OnBusy};
 pub use file_sink::FileSink;
+pub use file_system::{Entry, FileKind, FileState, FileSystem, Opened, SystemFiles};
+pub use keys::{KEY_BYTES_MAX, KEY_PART_BYTES_MAX, check_key};
+pub use list::{LIST_PAGE_MAX, List, ListName, ListPage, Listed};
+pub use listing::Listing;
 pub use local::LocalFile;
+pub use local_store::LocalStore;
 #[cfg(any(unix, windows))]
 pub use mapped::MappedFile;
 pub use memory::MemoryFile;
+pub use memory_store::MemoryStore;
+pub use object::{Get, GetRange, Got, ObjectMeta, Priority};
 pub use patched::{Patch, PatchedReader};
 pub use read::{ReadAt, ReadBytes, check_inside, read_once, read_range, read_ranges};
 pub use seek::SeekFile;
 pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};
-pub use store::{Get, GetRange, Got, ObjectMeta, Priority, Store, StoreFuture, Upload, block_on};
-pub use store_error::{StoreError, StoreErrorKind};
+pub use store::{Capabilities, PutIfAbsent, Store, StoreFuture, Upload};
+pub use store_error::{StoreError, StoreErrorKind, StoreOperation};
 pub use url::{local_path, redact};

@@ -14,6 +14,44 @@ pub struct StoreError {
     kind: StoreErrorKind,
     object: String,
     what: String,
+    operation: Option<StoreOperation>,
+}
+
+/// Operations of a store, by the name of the method of [`Store`](crate::Store).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreOperation {
+    /// Reading bytes.
+    Get,
+    /// Asking for size, ETag and time.
+    Head,
+    /// Writing an object at once.
+    Put,
+    /// Writing an object if there is none.
+    PutIfAbsent,
+    /// Writing an object in parts.
+    Upload,
+    /// Listing objects.
+    List,
+    /// Removing an object.
+    Delete,
+    /// Asking for the time.
+    Now,
+}
+
+impl fmt::Display for StoreOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Get => "get",
+            Self::Head => "head",
+            Self::Put => "put",
+            Self::PutIfAbsent => "put if absent",
+            Self::Upload => "upload",
+            Self::List => "list",
+            Self::Delete => "delete",
+            Self::Now => "now",
+        })
+    }
 }
 
 /// Kinds of [`StoreError`].
@@ -40,7 +78,7 @@ pub enum StoreErrorKind {
     Unsupported,
     /// The request makes no sense: a bad URL, key or option.
     Invalid,
-    /// No answer came to a change, so it may have been made.
+    /// No answer came to a change, so it may have been made, or may be made later.
     Unknown,
     /// Anything else.
     Other,
@@ -53,6 +91,7 @@ impl StoreError {
             kind,
             object: object.into(),
             what: what.into(),
+            operation: None,
         }
     }
 
@@ -70,6 +109,23 @@ impl StoreError {
     /// Returns the URL of the object, without anything secret.
     pub fn object(&self) -> &str {
         &self.object
+    }
+
+    /// Returns what the store was asked to do, if the error is about one operation.
+    pub fn operation(&self) -> Option<StoreOperation> {
+        self.operation
+    }
+
+    /// Says what the store was asked to do; the text ends with it, unless it was reading.
+    #[must_use]
+    pub fn during(mut self, operation: StoreOperation) -> Self {
+        self.operation = Some(operation);
+        self
+    }
+
+    /// Returns the text without the object and the operation.
+    pub fn what(&self) -> &str {
+        &self.what
     }
 
     /// Adds words at the end of the text.
@@ -92,7 +148,12 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Changed { .. } => "",
             _ => ":",
         };
-        write!(f, "{}{colon} {}", self.object, self.what)
+        write!(f, "{}{colon} {}", self.object, self.what)?;
+        match self.operation {
+            // Whoever reads knows that it was reading.
+            None | Some(StoreOperation::Get | StoreOperation::Head) => Ok(()),
+            Some(operation) => write!(f, " ({operation})"),
+        }
     }
 }
 
@@ -138,6 +199,19 @@ mod tests {
             assert_eq!(StoreError::of(&error).unwrap().kind(), kind);
             assert_eq!(error.to_string(), "s3://bucket/key: no");
         }
+    }
+
+    #[test]
+    fn texts_say_the_operation_unless_it_is_reading() {
+        let error = StoreError::new(StoreErrorKind::Other, "s3://bucket/key", "no");
+        let text = |operation| error.clone().during(operation).to_string();
+        assert_eq!(
+            text(StoreOperation::PutIfAbsent),
+            "s3://bucket/key: no (put if absent)"
+        );
+        assert_eq!(text(StoreOperation::Get), "s3://bucket/key: no");
+        let error = error.during(StoreOperation::Head);
+        assert_eq!(error.operation(), Some(StoreOperation::Head));
     }
 
     #[test]

@@ -7,8 +7,11 @@
 //! | [`quick`], [`pattern`] | short waits, and bytes that say where they are |
 #![forbid(unsafe_code)]
 
+mod dialect;
 mod moto;
 mod server;
+mod state;
 
 pub use moto::Moto;
-pub use server::{Fault, Request, Server, pattern, quick};
+pub use server::{Server, pattern, quick};
+pub use state::{Fault, Request};

@@ -1,16 +1,19 @@
 //! An HTTP server on loopback that is slow and fails where a test wants it to. It also speaks enough of S3's dialect
 //! for uploads in parts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tarsia_store::{Policy, RemoteStore, StoreOptions, StoreUrl};
+
+use crate::dialect;
+use crate::state::{Fault, Object, Request, Shared, lock};
 
 /// Servers that run, and whether one of them runs alone.
 static RUNNING: Mutex<(usize, bool)> = Mutex::new((0, false));
@@ -48,108 +51,6 @@ impl Drop for Turn {
 const STALL_MAX: Duration = Duration::from_secs(20);
 /// Bytes written at once.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// A request as it came in.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// GET, PUT and so on.
-    pub method: String,
-    /// Path and query, as sent.
-    pub target: String,
-    /// By their names in lower case.
-    pub headers: HashMap<String, String>,
-    /// Number among the requests of this server, from 0.
-    pub index: usize,
-}
-
-impl Request {
-    /// Returns a header by its name in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str)
-    }
-
-    /// The bounds of a range with a start.
-    pub fn start(&self) -> Option<u64> {
-        let range = self.header("range")?.strip_prefix("bytes=")?;
-        range.split('-').next()?.parse().ok()
-    }
-
-    /// The name of the object. Google's dialect spells slashes otherwise.
-    fn path(&self) -> String {
-        let path = self.target.split('?').next().unwrap_or_default();
-        path.replace("%2F", "/")
-    }
-
-    fn query(&self, name: &str) -> Option<&str> {
-        let (_, query) = self.target.split_once('?')?;
-        let mut pairs = query
-            .split('&')
-            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
-    }
-}
-
-/// How a request is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// As it should be.
-    None,
-    /// This status, with a body that nobody should show.
-    Status(u16),
-    /// Half of the body, and the connection is closed.
-    ShortBody,
-    /// Half of the body, as if it were all.
-    HalfRange,
-    /// More bytes than asked for.
-    LongBody,
-    /// The connection is closed without an answer.
-    Reset,
-    /// No answer, for longer than anybody should wait.
-    StallBefore,
-    /// Half of the body, and then nothing.
-    StallInside,
-    /// A byte now and then.
-    Trickle,
-    /// The whole object, whatever range was asked for.
-    NoRanges,
-    /// As if there were no `If-Match`.
-    NoCondition,
-    /// As many bytes as asked for, one of them another one.
-    WrongByte,
-    /// Does what was asked for, and closes the connection without saying so.
-    LostAnswer,
-}
-
-#[derive(Clone, Default)]
-struct Object {
-    bytes: Arc<Vec<u8>>,
-    etag: Option<String>,
-    last_modified: Option<String>,
-}
-
-/// Parts by their numbers, from 1.
-type Parts = BTreeMap<u32, Arc<Vec<u8>>>;
-
-type Faults = Box<dyn Fn(&Request) -> Fault + Send + Sync>;
-
-struct Shared {
-    objects: Mutex<HashMap<String, Object>>,
-    uploads: Mutex<HashMap<String, Parts>>,
-    requests: Mutex<Vec<Request>>,
-    faults: Mutex<Arc<Faults>>,
-    latency: Mutex<Duration>,
-    bytes_per_second: Mutex<Option<u64>>,
-    keeps_bodies: AtomicBool,
-    /// When the line is free again.
-    line: Mutex<Instant>,
-    now: AtomicUsize,
-    at_once: AtomicUsize,
-    stops: AtomicBool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A server; it stops when it is dropped.
 pub struct Server {
@@ -426,12 +327,24 @@ fn answer(
                 .and_then(|()| writer.write_all(body.as_bytes()))
                 .map(|()| true);
         }
+        Fault::CreateConflict => {
+            let body = "<Error><Code>ConditionalRequestConflict</Code></Error>";
+            return head(writer, 409, &[], body.len())
+                .and_then(|()| writer.write_all(body.as_bytes()))
+                .map(|()| true);
+        }
         _ => {}
+    }
+    if request.query("list-type").is_some() {
+        let text = dialect::page(shared, request, fault == Fault::Disorder);
+        head(writer, 200, &[], text.len())?;
+        writer.write_all(text.as_bytes())?;
+        return Ok(true);
     }
     if matches!(request.method.as_str(), "GET" | "HEAD") {
         return get(shared, request, fault, writer);
     }
-    let (status, headers, text) = change(shared, request, body);
+    let (status, headers, text) = dialect::change(shared, request, body, fault);
     if fault == Fault::LostAnswer {
         return Ok(false);
     }
@@ -576,68 +489,4 @@ fn send(shared: &Shared, writer: &mut TcpStream, bytes: &[u8]) -> io::Result<()>
         writer.write_all(piece)?;
     }
     Ok(())
-}
-
-type Answer = (u16, Vec<(&'static str, String)>, String);
-
-/// Writes an object, or a part of an upload as S3 does.
-fn change(shared: &Shared, request: &Request, body: Vec<u8>) -> Answer {
-    let path = request.path();
-    let etag = format!("\"{}-{}\"", body.len(), request.index);
-    let id = request.query("uploadId").map(str::to_owned);
-    let mut uploads = lock(&shared.uploads);
-    match (request.method.as_str(), id) {
-        ("POST", None) => {
-            let id = format!("upload{}", request.index);
-            uploads.insert(id.clone(), BTreeMap::new());
-            let text = format!(
-                "<InitiateMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key>\
-                 <UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
-            );
-            (200, Vec::new(), text)
-        }
-        ("PUT", Some(id)) => {
-            let number = request.query("partNumber").and_then(|n| n.parse().ok());
-            match (uploads.get_mut(&id), number) {
-                (Some(parts), Some(number)) => {
-                    parts.insert(number, Arc::new(body));
-                    (200, vec![("etag", etag)], String::new())
-                }
-                _ => (404, Vec::new(), String::new()),
-            }
-        }
-        ("POST", Some(id)) => match uploads.remove(&id) {
-            Some(parts) => {
-                let bytes: Vec<u8> = parts
-                    .values()
-                    .flat_map(|part| part.iter().copied())
-                    .collect();
-                let text = format!(
-                    "<CompleteMultipartUploadResult><Location>l</Location><Bucket>b</Bucket>\
-                     <Key>k</Key><ETag>{etag}</ETag></CompleteMultipartUploadResult>"
-                );
-                store(shared, path, bytes, etag);
-                (200, Vec::new(), text)
-            }
-            None => (404, Vec::new(), String::new()),
-        },
-        ("DELETE", Some(id)) => match uploads.remove(&id) {
-            Some(_) => (204, Vec::new(), String::new()),
-            None => (404, Vec::new(), String::new()),
-        },
-        ("PUT", None) => {
-            store(shared, path, body, etag.clone());
-            (200, vec![("etag", etag)], String::new())
-        }
-        _ => (400, Vec::new(), String::new()),
-    }
-}
-
-fn store(shared: &Shared, path: String, bytes: Vec<u8>, etag: String) {
-    let object = Object {
-        bytes: Arc::new(bytes),
-        etag: Some(etag),
-        last_modified: Some("Tue, 01 Sep 2026 10:00:00 GMT".to_owned()),
-    };
-    lock(&shared.objects).insert(path, object);
 }

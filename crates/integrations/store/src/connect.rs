@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
@@ -21,6 +22,7 @@ pub(crate) enum Client {
     Bucket {
         objects: Arc<dyn ObjectStore>,
         parts: Arc<dyn MultipartStore>,
+        lists: Arc<dyn PaginatedListStore>,
         /// Whether the end of an object can be asked for before its size is known. Azure cannot.
         has_suffixes: bool,
     },
@@ -109,6 +111,19 @@ impl Client {
                 path: path(key)?,
             })),
             Self::Server { .. } => Ok(None),
+        }
+    }
+
+    /// Returns whether it is a bucket or container, which can do all that a store can.
+    pub(crate) fn is_bucket(&self) -> bool {
+        matches!(self, Self::Bucket { .. })
+    }
+
+    /// Returns what lists objects; `None` if the store has no lists.
+    pub(crate) fn lists(&self) -> Option<Arc<dyn PaginatedListStore>> {
+        match self {
+            Self::Bucket { lists, .. } => Some(Arc::clone(lists)),
+            Self::Server { .. } => None,
         }
     }
 
@@ -213,6 +228,7 @@ fn s3(bucket: &str, options: &StoreOptions, connector: Connector) -> Result<Clie
     );
     Ok(Client::Bucket {
         objects: Arc::clone(&objects) as _,
+        lists: Arc::clone(&objects) as _,
         parts: objects,
         has_suffixes: true,
     })
@@ -248,6 +264,7 @@ fn google(
     );
     Ok(Client::Bucket {
         objects: Arc::clone(&objects) as _,
+        lists: Arc::clone(&objects) as _,
         parts: objects,
         has_suffixes: true,
     })
@@ -287,6 +304,7 @@ fn azure(
     );
     Ok(Client::Bucket {
         objects: Arc::clone(&objects) as _,
+        lists: Arc::clone(&objects) as _,
         parts: objects,
         has_suffixes: false,
     })

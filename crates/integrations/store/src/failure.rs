@@ -17,6 +17,8 @@ const CAUSE_CHARS_MAX: usize = 200;
 pub(crate) struct Failure {
     pub(crate) error: StoreError,
     pub(crate) again: Again,
+    /// Whether a change that was asked for was not made, and never will be.
+    pub(crate) is_certain: bool,
 }
 
 /// Whether to try again.
@@ -31,11 +33,17 @@ pub(crate) enum Again {
 }
 
 impl Failure {
-    /// A failure that stays.
+    /// A failure that stays, of a request that was not sent or was refused.
     pub(crate) fn new(kind: StoreErrorKind, object: &str, what: impl Into<String>) -> Self {
+        Self::fixed(StoreError::new(kind, object, what))
+    }
+
+    /// As [`Failure::new`], of an error.
+    pub(crate) fn fixed(error: StoreError) -> Self {
         Self {
-            error: StoreError::new(kind, object, what),
+            error,
             again: Again::No,
+            is_certain: true,
         }
     }
 
@@ -44,6 +52,24 @@ impl Failure {
         Self {
             error: StoreError::new(StoreErrorKind::Transient, object, what),
             again: Again::Soon { after: None },
+            is_certain: false,
+        }
+    }
+
+    /// The failure of a change that must not be made twice: tried again only if it was certainly not made, and of the
+    /// kind [`StoreErrorKind::Unknown`] if it may have been.
+    pub(crate) fn of_create(self, object: &str) -> Self {
+        if self.is_certain {
+            return self;
+        }
+        let what = format!(
+            "it may be there or not, now or later: {}",
+            self.error.what()
+        );
+        Self {
+            error: StoreError::new(StoreErrorKind::Unknown, object, what),
+            again: Again::No,
+            is_certain: false,
         }
     }
 
@@ -55,10 +81,9 @@ impl Failure {
         let fixed = |kind, what: &str| Self::new(kind, object, what);
         match error {
             ObjectError::NotFound { .. } => fixed(StoreErrorKind::NotFound, "not found"),
-            ObjectError::Precondition { .. } | ObjectError::NotModified { .. } => Self {
-                error: StoreError::changed(object, "ETag"),
-                again: Again::No,
-            },
+            ObjectError::Precondition { .. } | ObjectError::NotModified { .. } => {
+                Self::fixed(StoreError::changed(object, "ETag"))
+            }
             ObjectError::PermissionDenied { .. } | ObjectError::Unauthenticated { .. } => {
                 fixed(StoreErrorKind::Permission, "no permission")
             }
@@ -82,12 +107,18 @@ impl Failure {
             retry_after,
         } = refusal
         else {
-            let what = "the server ignores ranges and would send the whole object";
-            return Self::new(StoreErrorKind::NoRanges, object, what);
+            return match refusal {
+                Refusal::TooLong => Self::new(StoreErrorKind::Other, object, refusal.to_string()),
+                _ => {
+                    let what = "the server ignores ranges and would send the whole object";
+                    Self::new(StoreErrorKind::NoRanges, object, what)
+                }
+            };
         };
         let code = code.as_deref().unwrap_or_default();
         let kind = match (status, code) {
-            (408 | 429 | 500..=599, _) | (_, "RequestTimeout" | "SlowDown") => {
+            (501, _) => StoreErrorKind::Unsupported,
+            (408 | 409 | 429 | 500..=599, _) | (_, "RequestTimeout" | "SlowDown") => {
                 StoreErrorKind::Transient
             }
             (401 | 403, _) | (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => {
@@ -100,6 +131,7 @@ impl Failure {
         let why = match (kind, status) {
             (StoreErrorKind::Permission, _) => "no permission: ",
             (StoreErrorKind::Outside, _) => "nothing of it is in the range: ",
+            (StoreErrorKind::Unsupported, _) => "the store cannot do this: ",
             (_, 301 | 302 | 307 | 308) => "it is elsewhere; for S3, say the bucket's region: ",
             _ => "",
         };
@@ -111,12 +143,26 @@ impl Failure {
                 },
                 _ => Again::No,
             },
+            // A gateway's 503 says nothing of the server behind it; `SlowDown` is said by the one that would have done
+            // it.
+            is_certain: match (status, code) {
+                (503, code) => code == "SlowDown",
+                (408 | 500 | 502 | 504..=599, _) => false,
+                (400, "RequestTimeout") => false,
+                _ => true,
+            },
         }
     }
 
     fn other(object: &str, error: &ObjectError) -> Self {
         let Some(http) = find::<HttpError>(error) else {
-            return Self::new(StoreErrorKind::Other, object, cause(error));
+            let error = StoreError::new(StoreErrorKind::Other, object, cause(error));
+            // It may be an answer to a change that nobody understands.
+            let is_certain = false;
+            return Self {
+                is_certain,
+                ..Self::fixed(error)
+            };
         };
         let (what, again) = match http.kind() {
             HttpErrorKind::Connect => ("no connection", Again::Connect),
@@ -133,6 +179,8 @@ impl Failure {
                 format!("{what} ({})", cause(http)),
             ),
             again,
+            // What was never connected was never sent.
+            is_certain: again == Again::Connect,
         }
     }
 }
@@ -223,5 +271,50 @@ mod tests {
             failure.error.to_string(),
             "s3://b/k: no connection (refused)"
         );
+    }
+    #[test]
+    fn a_create_is_repeated_only_if_it_was_certainly_not_made() {
+        for (status, code, kind) in [
+            (429, "", StoreErrorKind::Transient),
+            (409, "ConditionalRequestConflict", StoreErrorKind::Transient),
+            (503, "SlowDown", StoreErrorKind::Transient),
+            (403, "", StoreErrorKind::Permission),
+            (501, "NotImplemented", StoreErrorKind::Unsupported),
+            (400, "InvalidArgument", StoreErrorKind::Invalid),
+            (500, "InternalError", StoreErrorKind::Unknown),
+            (502, "", StoreErrorKind::Unknown),
+            (503, "", StoreErrorKind::Unknown),
+            (504, "", StoreErrorKind::Unknown),
+            (408, "", StoreErrorKind::Unknown),
+            (400, "RequestTimeout", StoreErrorKind::Unknown),
+        ] {
+            let failure = refused(status, code).of_create("s3://b/k");
+            assert_eq!(failure.error.kind(), kind, "{status} {code}");
+            let is_repeated = failure.again != Again::No;
+            assert_eq!(
+                is_repeated,
+                kind == StoreErrorKind::Transient,
+                "{status} {code}"
+            );
+            let text = failure.error.to_string();
+            assert!(text.contains(&format!("status {status}")), "{text}");
+        }
+        let http = |kind| {
+            let error = HttpError::new(kind, std::io::Error::other("gone"));
+            Failure::of("s3://b/k", &generic(error)).of_create("s3://b/k")
+        };
+        assert_eq!(http(HttpErrorKind::Connect).again, Again::Connect);
+        for kind in [
+            HttpErrorKind::Request,
+            HttpErrorKind::Timeout,
+            HttpErrorKind::Interrupted,
+            HttpErrorKind::Decode,
+            HttpErrorKind::Unknown,
+        ] {
+            assert_eq!(http(kind).error.kind(), StoreErrorKind::Unknown);
+            assert_eq!(http(kind).again, Again::No);
+        }
+        let silent = Failure::transient("s3://b/k", "the store was silent").of_create("s3://b/k");
+        assert_eq!(silent.error.kind(), StoreErrorKind::Unknown);
     }
 }

@@ -21,6 +21,9 @@ use crate::runtime::Transfers;
 /// Bytes of an error's body that are looked at.
 const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of the longest page of a list: 1,000 keys of 1 KiB, each byte written as an entity, and what is around them.
+const LIST_BODY_BYTES_MAX: usize = 16 << 20;
+
 /// Bytes of the longest code of an error that is shown.
 const CODE_BYTES_MAX: usize = 64;
 
@@ -74,10 +77,19 @@ impl HttpService for Watched {
                 .uri()
                 .query()
                 .is_some_and(|query| query.contains("uploadId="));
+        let creates = ["if-none-match", "x-goog-if-generation-match"]
+            .iter()
+            .any(|name| request.headers().contains_key(*name));
+        let lists = request.method() == "GET"
+            && (request.uri().query())
+                .is_some_and(|query| query.contains("list-type=2") || query.contains("comp=list"));
         let response = self.client.execute(request).await?;
         match response.status().as_u16() {
             200 if has_range => Err(Refusal::NoRanges.into()),
             200 if completes => check_completed(response).await,
+            200 if lists => bounded(response).await,
+            304 if creates => Ok(response),
+            409 if creates => conflict(response).await,
             // What object_store tells apart by itself.
             404 | 405 | 409 | 412 => Ok(response),
             status if status < 300 => Ok(response),
@@ -111,6 +123,40 @@ async fn check_completed(response: HttpResponse) -> Result<HttpResponse, HttpErr
     Ok(HttpResponse::from_parts(head, body.into()))
 }
 
+/// A page of a list is parsed as a whole, so it has to fit into memory.
+async fn bounded(response: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (head, body) = response.into_parts();
+    let mut stream = body.bytes_stream();
+    let mut bytes = Vec::new();
+    while let Some(more) = stream.next().await {
+        let more = more?;
+        if more.len() > LIST_BODY_BYTES_MAX - bytes.len() {
+            return Err(Refusal::TooLong.into());
+        }
+        bytes.extend_from_slice(&more);
+    }
+    Ok(HttpResponse::from_parts(head, bytes.into()))
+}
+
+/// Tells the two conflicts of a create apart. There is an object: Azure's answer, which object_store understands. Or
+/// somebody else is changing it at the moment: S3's, after which there may be none, so it is asked for again.
+async fn conflict(response: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (head, body) = response.into_parts();
+    let in_header = head.headers.get("x-ms-error-code").cloned();
+    let body = beginning(body).await;
+    let in_header = in_header.as_ref().and_then(|code| code.to_str().ok());
+    let code = in_header.map(str::to_owned).or_else(|| code_in(&body));
+    if code.as_deref() == Some("BlobAlreadyExists") {
+        return Ok(HttpResponse::from_parts(head, body.into()));
+    }
+    let refusal = Refusal::Status {
+        status: 409,
+        code: code.filter(|code| is_code(code)),
+        retry_after: None,
+    };
+    Err(refusal.into())
+}
+
 /// The beginning of a body, as much as arrives of it.
 async fn beginning(body: HttpResponseBody) -> Vec<u8> {
     let mut stream = body.bytes_stream();
@@ -131,10 +177,13 @@ fn code_in(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let (_, after) = text.split_once("<Code>")?;
     let (code, _) = after.split_once("</Code>")?;
-    let is_code = !code.is_empty()
-        && code.len() <= CODE_BYTES_MAX
-        && code.chars().all(|c| c.is_ascii_alphanumeric());
-    is_code.then(|| code.to_owned())
+    is_code(code).then(|| code.to_owned())
+}
+
+fn is_code(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= CODE_BYTES_MAX
+        && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// An answer that is none of those asked for.
@@ -142,6 +191,8 @@ fn code_in(body: &[u8]) -> Option<String> {
 pub(crate) enum Refusal {
     /// The whole object instead of a range.
     NoRanges,
+    /// A page of a list that does not fit into memory.
+    TooLong,
     /// A status of an error.
     Status {
         status: u16,
@@ -154,6 +205,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRanges => f.write_str("the server ignores ranges"),
+            Self::TooLong => f.write_str("the page of the list has more than 16 MiB"),
             Self::Status {
                 status,
                 code: Some(code),

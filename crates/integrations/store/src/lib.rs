@@ -27,18 +27,22 @@
 //! credentials, signatures or bodies of answers.
 //!
 //! # What this crate does not do
-//! It keeps no bytes between opens, lists and deletes nothing, and knows nothing of what is in a file. It decodes
-//! nothing on the threads that transfer.
+//! It keeps no bytes between opens and knows nothing of what is in a file. It decodes nothing on the threads that
+//! transfer. It does not find out whether a server that speaks S3's dialect keeps the promise of a conditional put.
 #![deny(unsafe_code)]
 
+mod change;
 mod connect;
 mod failure;
 mod file;
 mod http;
 mod limiter;
+mod list;
 mod live;
+mod meta;
 mod options;
 mod policy;
+mod read;
 mod remote;
 mod runtime;
 mod sink;

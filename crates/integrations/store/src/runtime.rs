@@ -56,7 +56,8 @@ impl Transfers {
             .build();
         let runtime = runtime.map_err(|error| {
             let what = format!("no threads: {error}");
-            StoreError::new(StoreErrorKind::Other, "object stores", what)
+            // Nobody knows how far it came.
+            StoreError::new(StoreErrorKind::Unknown, "object stores", what)
         })?;
         let transfers = Arc::new(Self {
             process,

@@ -4,6 +4,7 @@ mod allocator;
 mod faults;
 mod memory;
 mod moto;
+mod objects;
 mod reading;
 mod tables;
 mod writing;

@@ -1,0 +1,5 @@
+//! The tests of this crate, linked as one program.
+
+mod commits;
+mod durable;
+mod faults;
