@@ -47,9 +47,9 @@ mod measuring {
     /// Files of one table by one writer.
     #[derive(Serialize)]
     struct Measured {
-        /// Of a file: the median over files and repetitions.
+        /// Seconds for a file: the median over files and repetitions.
         seconds: f64,
-        /// Of all files.
+        /// Sum over all files.
         bytes: usize,
     }
 

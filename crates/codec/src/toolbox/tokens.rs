@@ -17,8 +17,8 @@ pub fn strings_worth_tokens<'v>(values: &Statistics<'v>) -> Option<BytesSlice<'v
     (!are_tokens && !are_few).then_some(strings)
 }
 
-/// Codes under tokens of an earlier file may be one in so many more than they were there: the file gets these tokens, as
-/// it would get its own.
+/// Codes under tokens of an earlier file may be one in so many more than they were there: the file gets these tokens,
+/// as it would get its own.
 const OTHER_FILE_ONE_IN: u64 = 8;
 
 /// Sizes of the first page of a column under its own tokens, by which later pages see whether these suit them.
@@ -41,9 +41,9 @@ impl FirstPageSizes {
         u64::try_from(codes / u128::from(self.data_bytes.max(1))).ok()
     }
 
-    /// Bytes of codes under the first page's tokens, which take `token_bytes`, up to which a page of `values` had better
-    /// have these than its own, where codes are `expected` to take so many bytes. Tokens that a page of the file has
-    /// are stored already.
+    /// Bytes of codes under the first page's tokens, which take `token_bytes`, up to which a page of `values` had
+    /// better have these than its own, where codes are `expected` to take so many bytes. Tokens that a page of the file
+    /// has are stored already.
     pub fn code_bytes_max(values: &Statistics<'_>, expected: u64, token_bytes: u64) -> u64 {
         expected.saturating_add(match values.recalls_other_file() {
             true => expected / OTHER_FILE_ONE_IN,

@@ -10,11 +10,11 @@ use tarsia_codec::{ColumnMemory, MemoryKey};
 
 use crate::write::preset::Preset;
 
-/// What an earlier file's page left is used where the first page has at most so many times its bytes, and at least one
-/// in so many: a dictionary for much is too large for little.
+/// The first page uses what that of an earlier file left if it has at most so many times its bytes, and at least one in
+/// so many: a dictionary for much is too large for little.
 const SIZE_RATIO_MAX: u64 = 2;
 
-/// What writers found out about the columns of the files that they wrote, for writers of files alike: see
+/// Findings of writers about the columns of the files that they wrote, for writers of files alike: see
 /// [`WriteOptions::with_memory`](crate::WriteOptions::with_memory). Clones share it.
 ///
 /// For each column it holds the encodings of the last file's first page, and the tokens and symbols of its text, with
@@ -69,7 +69,7 @@ impl fmt::Debug for WriterMemory {
     }
 }
 
-/// What a column's first page left in an earlier file.
+/// Findings that a column's first page left in an earlier file.
 pub(super) struct Left {
     /// Bytes of the values of the page.
     page_bytes: u64,
@@ -124,7 +124,7 @@ impl FirstPage {
         }
     }
 
-    /// What the first page has left for later files; `None` if there was none.
+    /// Returns what the first page has left for later files; `None` if there was none.
     pub(super) fn left(&self) -> Option<Left> {
         let state = self.lock();
         state.page_bytes.map(|page_bytes| Left {

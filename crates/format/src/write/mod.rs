@@ -150,7 +150,7 @@ pub struct Writer<W: Sink = FileSink> {
     body: Body<W>,
     columns: Columns,
     schema: SchemaRef,
-    /// What it found out is kept there.
+    /// A memory that keeps what it found out.
     memory: Option<WriterMemory>,
     file_id: [u8; 16],
     /// Name of the file in errors.

@@ -109,7 +109,7 @@ class Writer:
     def abandon(self) -> None: ...
 
 class WriterMemory:
-    """What writers found out about the columns of their files, for files alike that are written after them.
+    """Findings of writers about the columns of their files, for files alike that are written after them.
 
     One with the same columns is then written in a fraction of the time: encodings are not searched for, and text is
     stored as the tokens of the file before, where these suit. So a file's bytes depend on the files before, and it may
