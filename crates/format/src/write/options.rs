@@ -403,7 +403,8 @@ impl WriteOptions {
     /// A memory of what writers found out about files alike: this writer uses it, and adds to it when it finishes. It
     /// is for streams of small files with one schema. The search for encodings, and for the tokens of text, then takes
     /// a fraction of the time. A column is the same in two files if its name, its type and its preset are; its first
-    /// page must have half to twice the bytes. Columns from which values can be erased ([`ErasureLevel::Erase`]) remember nothing.
+    /// page must have half to twice the bytes. Columns from which values can be erased ([`ErasureLevel::Erase`])
+    /// remember nothing.
     ///
     /// The bytes of a file depend on the memory, too, and so on the files written before. Text is stored as tokens,
     /// which are pieces of at most 16 bytes: a file may hold some that occur in an earlier file alone.
