@@ -37,6 +37,7 @@
 //! | `extend` | a state and changes become the next state; manifests in tiers |
 //! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
 //! | `write`, `source` | data files |
+//! | `fsck` | checks of a whole table |
 //! | `refs`, `objects` | ref entries, and objects that are found by their digest |
 //! | `steps`, `drive` | work that says what it needs, and what runs it |
 //!
@@ -55,6 +56,7 @@ mod deletes;
 mod drive;
 mod error;
 mod extend;
+mod fsck;
 mod history;
 mod merge;
 mod objects;
@@ -73,6 +75,7 @@ mod write;
 
 pub use drive::drive;
 pub use error::{Error, ErrorKind, Result};
+pub use fsck::{Depth, Finding, FsckReport};
 pub use protocol::Committed;
 pub use scan::{FILE_COLUMN, Origin, POSITION_COLUMN, Scan, ScanBuilder};
 pub use snapshot::Snapshot;

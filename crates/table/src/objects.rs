@@ -137,6 +137,14 @@ impl Objects {
         Ok(self.schemas.keep(id, schema))
     }
 
+    /// The whole schema that a schema is stored as changes of; `None` if it is whole itself.
+    pub(crate) async fn schema_base(&self, desk: &Desk, id: ObjectId) -> Result<Option<ObjectId>> {
+        Ok(match &*self.schema_object(desk, id).await? {
+            SchemaObject::Whole(_) => None,
+            SchemaObject::Changes { base, .. } => Some(*base),
+        })
+    }
+
     /// The object of a schema after changes.
     pub(crate) async fn altered(
         &self,

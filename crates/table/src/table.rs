@@ -200,6 +200,10 @@ impl Table {
         &self.shared.store
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The newest ref entry of a branch that exists.
     pub(crate) fn head(&self, branch: &str) -> Result<RefEntry> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
