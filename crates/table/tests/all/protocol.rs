@@ -21,6 +21,8 @@ struct Writer {
     answers: Vec<Vec<Answer>>,
     asked: Vec<Need>,
     outcome: Option<Result<Committed, ErrorKind>>,
+    /// After an error it begins again as another transaction, as the protocol does not.
+    is_blind: bool,
 }
 
 /// A table, and what a writer adds to it.
@@ -37,16 +39,24 @@ impl Writer {
             answers: Vec::new(),
             asked: Vec::new(),
             outcome: None,
+            is_blind: false,
         };
         writer.run();
         writer
+    }
+
+    /// Names the same work under another transaction.
+    fn again(txn: TxnId) -> TxnId {
+        let [first, ..] = txn.0;
+        TxnId([first | 0x80; 16])
     }
 
     fn steps(&self) -> Steps<Result<Committed, Error>> {
         // Opened anew, so that nothing is remembered from another order of events.
         let table = Table::open(self.start.store.clone()).unwrap();
         let mut txn = table.begin("main", info("x").txn(self.txn)).unwrap();
-        let entries = self.start.entries[&self.txn].clone();
+        let [first, ..] = self.txn.0;
+        let entries = self.start.entries[&TxnId([first & 0x7f; 16])].clone();
         txn.add(&Entries::from_bytes(entries)).unwrap();
         txn.commit_steps().unwrap()
     }
@@ -122,9 +132,69 @@ impl Actor for Writer {
             explore::Answer::Exists => Answer::Exists,
             explore::Answer::Failed(kind) => Answer::Failed(StoreError::new(kind, "x", "no")),
         };
-        self.answers.push(answers.into_iter().map(answer).collect());
+        let answers: Vec<_> = answers.into_iter().map(answer).collect();
+        let is_create = matches!(self.asked[..], [Need::PutIfAbsent { .. }]);
+        if self.is_blind && is_create && matches!(answers[..], [Answer::Failed(_)]) {
+            self.txn = Self::again(self.txn);
+            self.answers.clear();
+        } else {
+            self.answers.push(answers);
+        }
         self.run();
     }
+}
+
+/// A writer, or somebody who deletes the first ref entry that writers made, once there is a later one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Party {
+    Writer(Writer),
+    Collector { is_done: bool },
+}
+
+impl Actor for Party {
+    fn step(&self) -> explore::Step {
+        match self {
+            Self::Writer(writer) => writer.step(),
+            Self::Collector { is_done: true } => explore::Step::Done,
+            Self::Collector { is_done: false } => {
+                let key = names::ref_key("main", 2).unwrap();
+                explore::Step::Ask(vec![Request::Delete(key)])
+            }
+        }
+    }
+
+    fn take(&mut self, answers: Vec<explore::Answer>) {
+        match self {
+            Self::Writer(writer) => writer.take(answers),
+            Self::Collector { is_done } => *is_done = true,
+        }
+    }
+}
+
+/// Transactions of the ref entries that were created, in their order, whether they were deleted since or not.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+struct Created(Vec<TxnId>);
+
+impl explore::Observer for Created {
+    fn see(&mut self, request: &Request, answer: &explore::Answer, _: &Objects) {
+        let (Request::PutIfAbsent(key, bytes), explore::Answer::Created) = (request, answer) else {
+            return;
+        };
+        let (_, n) = names::ref_of_key(key).unwrap();
+        self.0.push(RefEntry::parse(bytes, n).unwrap().txn);
+    }
+}
+
+/// Finds work that was done twice.
+fn check_created(world: &World<Party, Created>, _: bool) -> Result<(), String> {
+    let created = &world.observer.0;
+    for txn in created {
+        let is_same = |other: &&TxnId| *other == txn || **other == Writer::again(*txn);
+        if created.iter().filter(is_same).count() > 1 {
+            return Err(format!("{txn} is there twice"));
+        }
+    }
+    Ok(())
 }
 
 fn start(n_writers: u8) -> (Arc<Start>, Vec<TxnId>, Objects) {
@@ -222,6 +292,34 @@ fn three_writers_lose_and_double_nothing() {
         .run(check);
     let explored = explored.unwrap_or_else(|violation| panic!("{violation}"));
     assert!(explored.n_ends > 1, "{explored:?}");
+}
+
+/// A protocol whose ref entries are deleted, and one that begins again blindly, fail: so the tests would find it.
+#[test]
+fn known_bad_variants_do_work_twice() {
+    let (start, txns, objects) = start(2);
+    let writers = |is_blind: bool| {
+        let writer = |txn: &TxnId| {
+            Party::Writer(Writer {
+                is_blind,
+                ..Writer::new(start.clone(), *txn)
+            })
+        };
+        txns.iter().map(writer).collect::<Vec<_>>()
+    };
+    let run = |parties: Vec<Party>| {
+        let explorer = Explorer::new(parties, objects.clone(), Created::default(), 1);
+        let late = [explore::Mishap::Late, explore::Mishap::LostAnswer];
+        explorer
+            .mishaps(&late)
+            .states_max(400_000)
+            .run(check_created)
+    };
+    run(writers(false)).unwrap_or_else(|violation| panic!("{violation}"));
+    let mut parties = writers(false);
+    parties.push(Party::Collector { is_done: false });
+    assert!(run(parties).unwrap_err().what.contains("twice"));
+    assert!(run(writers(true)).unwrap_err().what.contains("twice"));
 }
 
 /// Writers one after the other over a store that fails often: what is acknowledged is there, once.
