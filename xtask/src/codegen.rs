@@ -11,8 +11,12 @@ use std::process::{Command, Stdio};
 use crate::outcome::Outcome;
 use crate::process;
 
-/// Schemas in `fbs/`, each a module of `crates/metadata/src/generated`.
-const SCHEMAS: [&str; 2] = ["footer", "column"];
+/// Schemas in `fbs/`, and the folder that has the module made of each.
+const SCHEMAS: [(&str, &str); 3] = [
+    ("footer", "crates/metadata/src/generated"),
+    ("column", "crates/metadata/src/generated"),
+    ("table", "crates/table-meta/src/generated"),
+];
 const DIGEST_PREFIX: &str = "// source-blake3: ";
 const REPAIR: &str = "run `cargo xtask codegen` and commit what it writes";
 
@@ -21,8 +25,8 @@ pub(crate) fn write(root: &Path) -> Outcome {
     let Some(flatc) = flatc(root, "codegen", &[])? else {
         return Ok(());
     };
-    for schema in SCHEMAS {
-        let path = generated_path(root, schema);
+    for (schema, folder) in SCHEMAS {
+        let path = generated_path(root, folder, schema);
         let code = generate(&flatc, root, schema)?;
         fs::write(&path, code).map_err(|error| format!("{}: {error}", path.display()))?;
         println!(
@@ -38,13 +42,13 @@ pub(crate) fn check(root: &Path) -> Outcome {
     let Some(flatc) = flatc(root, "codegen", &["--check"])? else {
         return Ok(());
     };
-    for schema in SCHEMAS {
-        let path = generated_path(root, schema);
+    for (schema, folder) in SCHEMAS {
+        let path = generated_path(root, folder, schema);
         let committed = read(&path)?;
         let made = generate(&flatc, root, schema)?;
         if let Some(difference) = first_difference(&committed, &made) {
             return Err(format!(
-                "crates/metadata/src/generated/{schema}.rs is not what flatc makes of fbs/{schema}.fbs: {difference}\n\
+                "{folder}/{schema}.rs is not what flatc makes of fbs/{schema}.fbs: {difference}\n\
                  repair: {REPAIR}"
             ));
         }
@@ -55,15 +59,15 @@ pub(crate) fn check(root: &Path) -> Outcome {
 
 /// Compares the digests that the generated files carry with the schemas.
 pub(crate) fn check_digest(root: &Path) -> Outcome {
-    for schema in SCHEMAS {
-        let stored = read(&generated_path(root, schema))?;
+    for (schema, folder) in SCHEMAS {
+        let stored = read(&generated_path(root, folder, schema))?;
         let stored = stored
             .lines()
             .find_map(|line| line.strip_prefix(DIGEST_PREFIX));
         let source = read(&schema_path(root, schema))?;
         if stored != Some(digest(&source).as_str()) {
             return Err(format!(
-                "crates/metadata/src/generated/{schema}.rs was made from another fbs/{schema}.fbs\nrepair: {REPAIR}"
+                "{folder}/{schema}.rs was made from another fbs/{schema}.fbs\nrepair: {REPAIR}"
             ));
         }
     }
@@ -74,9 +78,8 @@ fn schema_path(root: &Path, schema: &str) -> PathBuf {
     root.join("fbs").join(schema).with_extension("fbs")
 }
 
-fn generated_path(root: &Path, schema: &str) -> PathBuf {
-    let folder = root.join("crates/metadata/src/generated");
-    folder.join(schema).with_extension("rs")
+fn generated_path(root: &Path, folder: &str, schema: &str) -> PathBuf {
+    root.join(folder).join(schema).with_extension("rs")
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -193,14 +196,13 @@ mod tests {
     #[test]
     fn stale_code_is_found() {
         let folder = std::env::temp_dir().join(format!("tarsia-stale-{}", std::process::id()));
-        let generated = folder.join("crates/metadata/src/generated");
         fs::create_dir_all(folder.join("fbs")).unwrap();
-        fs::create_dir_all(&generated).unwrap();
-        for schema in SCHEMAS {
+        for (schema, generated) in SCHEMAS {
+            fs::create_dir_all(folder.join(generated)).unwrap();
             let source = format!("table {schema} {{}}\n");
             let code = format!("// head\n{DIGEST_PREFIX}{}\ncode\n", digest(&source));
             fs::write(schema_path(&folder, schema), source).unwrap();
-            fs::write(generated_path(&folder, schema), code).unwrap();
+            fs::write(generated_path(&folder, generated, schema), code).unwrap();
         }
         check_digest(&folder).unwrap();
         fs::write(schema_path(&folder, "column"), "table column { a: int; }\n").unwrap();

@@ -10,6 +10,7 @@
 //! | [`nested`] | blocks of nested pages: levels of any shape, written, changed and made up; and the inside of a kernel over them |
 //! | [`metadata`] | each parser of metadata, past its checksum |
 //! | [`file`](mod@file) | whole files: any bytes, changed and resealed files, tables written and read |
+//! | [`table`] | objects of tables: commits, schemas, manifests, ref entries, keys |
 //! | [`filter`] | conditions on rows as text: read, written, bound and evaluated |
 //! | [`smoke`] | not a target: all of them in turn, within a time |
 //!
@@ -28,6 +29,7 @@ pub mod metadata;
 pub mod nested;
 mod run;
 pub mod smoke;
+pub mod table;
 pub mod zones;
 
 pub use run::{Find, minimise, run};
@@ -68,6 +70,11 @@ pub const TARGETS: &[Target] = &[
     ("file_round_trip", file::round_trip),
     ("file_round_trip_nested", file::round_trip_nested),
     ("filter_text", filter::text),
+    ("table_commit", table::commit),
+    ("table_schema", table::schema),
+    ("table_entries", table::entries),
+    ("table_json", table::json),
+    ("table_key", table::key),
 ];
 
 /// The target whose panic must be found.

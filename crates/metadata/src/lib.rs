@@ -82,4 +82,4 @@ pub use reserved::{
 pub use schema::{
     EncodedSchema, FieldColumns, TableSchema, check_schema, read_field, read_schema, write_schema,
 };
-pub use types::{children, format_string, parse_type};
+pub use types::{build_type, children, format_string, parse_type};

@@ -113,6 +113,30 @@ pub fn parse_type(format: &str) -> Result<DataType> {
     }
 }
 
+/// The type that [`format_string`] spells like this, with these children. `is_map_sorted` says of a map, or of a
+/// dictionary of maps, whether the keys of a map are sorted.
+///
+/// ```
+/// use arrow_schema::{DataType, Field};
+/// use tarsia_metadata::{build_type, children, format_string};
+///
+/// let lists = DataType::new_list(DataType::Int8, true);
+/// let items = children(&lists).into_iter().cloned().collect();
+/// assert_eq!(build_type(&format_string(&lists).unwrap(), items, false).unwrap(), lists);
+/// assert!(build_type("+l", Vec::new(), false).is_err());
+/// ```
+///
+/// # Errors
+/// [`Error::Unsupported`] for other format strings; [`Error::InvalidInput`] for children that the type cannot have.
+pub fn build_type(format: &str, children: Vec<FieldRef>, is_map_sorted: bool) -> Result<DataType> {
+    let ordered = KeysOrdered {
+        own: is_map_sorted,
+        value: is_map_sorted,
+    };
+    let built = NodeType::parse(format)?.build(children, ordered);
+    built.map_err(|allowed| Error::invalid(format!("type {format:?}: expected {allowed}")))
+}
+
 /// A type without its children.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeType {

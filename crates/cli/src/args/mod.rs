@@ -5,17 +5,15 @@ mod erase;
 mod of_columns;
 mod reorder;
 mod selections;
+mod table;
+mod text;
 mod trust;
-
-use std::str::FromStr;
 
 use bytesize::ByteSize;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tarsia_convert::source::{Options, Types};
 
 use crate::budget::Limit;
-use crate::failure::Failure;
 use crate::place::Place;
 
 pub use condition::{Condition, Where};
@@ -24,11 +22,17 @@ pub use erase::{
     VerifyCertificate,
 };
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
-use of_columns::{parse_column_type, parse_encode, parse_layout, parse_round};
+use of_columns::{parse_encode, parse_layout, parse_round};
 pub use reorder::{Order, Reorder};
 pub(crate) use selections::parse_row;
-pub use selections::{Names, RowItem, RowItems, RowList, RowRange};
+pub use selections::{Columns, Names, RowItem, RowItems, RowList, RowRange};
 use selections::{parse_names, parse_row_list};
+pub use table::{
+    Said, Table, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
+    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
+    TableTag,
+};
+pub use text::{InferRows, TextOptions};
 pub use trust::Trust;
 
 const CODES: &str = "\
@@ -84,6 +88,8 @@ pub enum Command {
     Reorder(Reorder),
     /// Compare the certificate of an erasure with the file
     VerifyCertificate(VerifyCertificate),
+    /// Tables of many files: rows, commits, branches
+    Table(Table),
     /// Show the encodings that this program reads and writes, and the kernels that decode them
     Encodings(Encodings),
 }
@@ -190,59 +196,6 @@ pub struct Limits {
     /// a large input
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<Limit<u64>>,
-}
-
-/// The options of commands that read CSV and JSON lines.
-#[derive(Debug, Default, Args)]
-pub struct TextOptions {
-    /// The type of a column of CSV or JSON lines, instead of what its first rows suggest: zip=utf8, user.id=uint64 (a
-    /// field of objects; a list is named as its items). bool, int8 to int64, uint8 to uint64, float32, float64,
-    /// decimal(PRECISION,SCALE), date32, utf8, timestamp-s, timestamp-ms, timestamp-us, timestamp-ns, the same with
-    /// -utc where values have an offset; may be given for several columns
-    #[arg(long = "types", value_name = "COLUMN=TYPE", value_parser = parse_column_type)]
-    pub columns: Vec<ColumnType>,
-    /// How many rows of CSV or JSON lines say the columns and types, from the first on; all reads the file twice, and
-    /// then no later row can have a value or a key that does not fit; unless given 10000
-    #[arg(long, value_name = "ROWS|all")]
-    pub infer_rows: Option<InferRows>,
-    /// The first line of CSV is a row; the columns are column_0, column_1 and so on
-    #[arg(long)]
-    pub no_header: bool,
-}
-
-/// How many rows say the types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InferRows(pub u64);
-
-impl FromStr for InferRows {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "all" => Ok(InferRows(u64::MAX)),
-            _ => match text.parse() {
-                Ok(rows) if rows > 0 => Ok(InferRows(rows)),
-                _ => Err("a number of rows, from 1 on, or all".to_owned()),
-            },
-        }
-    }
-}
-
-impl TextOptions {
-    /// As a source takes them.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] for a column that is named twice.
-    pub fn options(&self) -> Result<Options, Failure> {
-        let columns = self.columns.iter();
-        let types = Types::new(columns.map(|asked| (asked.column.as_str(), &asked.data_type)))?;
-        let usual = Options::default();
-        Ok(Options {
-            types,
-            inference_rows: self.infer_rows.map_or(usual.inference_rows, |rows| rows.0),
-            header: !self.no_header,
-        })
-    }
 }
 
 /// Arguments of `tarsia explain`.
@@ -394,15 +347,6 @@ pub struct Export {
     )]
     #[command(flatten)]
     pub trust: Trust,
-}
-
-/// The option `--columns`.
-#[derive(Debug, Args)]
-pub struct Columns {
-    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city, or tags.key and
-    /// tags.value of a map, whose entries are then a list; a name with a comma stands in double quotes, as in CSV
-    #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
-    pub names: Option<Names>,
 }
 
 /// The option `--rows` of commands that read a run of rows.

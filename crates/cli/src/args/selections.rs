@@ -5,7 +5,18 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::Args;
+
 use crate::place::Place;
+
+/// The option `--columns`.
+#[derive(Debug, Args)]
+pub struct Columns {
+    /// Columns, separated by commas, in the order wanted, or fields inside them: user.address.city, or tags.key and
+    /// tags.value of a map, whose entries are then a list; a name with a comma stands in double quotes, as in CSV
+    #[arg(long = "columns", value_name = "A,B", value_parser = parse_names)]
+    pub names: Option<Names>,
+}
 
 /// Names of columns, in the order asked for; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]

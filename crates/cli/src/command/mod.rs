@@ -14,6 +14,7 @@ mod output;
 mod print_rows;
 mod reorder;
 mod rows;
+mod table;
 mod verify;
 
 use std::path::Path;
@@ -73,6 +74,7 @@ pub fn run(command: Command, places: &dyn Places) -> Result<(), Failure> {
         Command::Compact(args) => compact(&args, places),
         Command::Reorder(args) => reorder(&args, places),
         Command::VerifyCertificate(args) => verify_certificate(&args, places),
+        Command::Table(args) => table::table(&args.command, places),
         Command::Encodings(args) => encodings(&args),
     }
 }

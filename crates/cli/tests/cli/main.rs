@@ -24,6 +24,7 @@ mod reorder;
 mod round_trip;
 mod rows;
 mod run;
+mod tables;
 mod text_files;
 mod types;
 #[cfg(unix)]

@@ -1,0 +1,434 @@
+//! Arguments of `tarsia table`.
+
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Subcommand};
+
+use super::condition::{Condition, Where, parse_condition};
+use super::selections::Columns;
+use super::text::TextOptions;
+use crate::place::Place;
+
+/// Arguments of `tarsia table`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table create ads --like april.parquet --partition-by 'day(time)'
+  tarsia table append ads april.parquet -m 'clicks of April'
+  tarsia table log ads
+
+A table is a folder of many Tarsia files. A state of it is named
+  main                            the newest of a branch
+  main~2                          two commits before that
+  main@2026-05-01T00:00:00Z       the one that the branch was at then
+  tag:v3                          the one that a tag names
+  3f2a91c0                        the commit whose digest begins so, with 8 digits or more")]
+pub struct Table {
+    /// Operation on the table.
+    #[command(subcommand)]
+    pub command: TableCommand,
+}
+
+/// The commands of `tarsia table`.
+#[derive(Debug, Subcommand)]
+pub enum TableCommand {
+    /// Make a table in a folder that is absent or empty
+    Create(TableCreate),
+    /// Add the rows of files to a branch, in one commit
+    Append(TableAppend),
+    /// Show rows of a state, or count them
+    Scan(TableScan),
+    /// Delete the rows of a branch for which a condition is true
+    Delete(TableDelete),
+    /// Show a state: its commit, files, rows, partitions and columns
+    Info(TableInfo),
+    /// Show what happened to a branch, the newest first
+    Log(TableLog),
+    /// List the branches, make one, or delete one
+    Branch(TableBranch),
+    /// List the tags, or give a state a name that never moves
+    Tag(TableTag),
+    /// Set a branch to another state
+    Reset(TableReset),
+    /// Put the changes of a branch on another one
+    Merge(TableMerge),
+    /// Put the changes of a branch behind those of another state
+    Rebase(TableRebase),
+    /// Show the changes that one of two states has and the other lacks
+    Diff(TableDiff),
+    /// Change the columns of a branch
+    Alter(TableAlter),
+    /// Check that all objects are there and whole
+    Fsck(TableFsck),
+}
+
+/// Text that a commit has for people.
+#[derive(Debug, Args)]
+pub struct Said {
+    /// Message of the commit, for people
+    #[arg(short = 'm', long, value_name = "TEXT", default_value = "")]
+    pub message: String,
+    /// Author of the commit; unless given, the user of the system
+    #[arg(long, value_name = "NAME")]
+    pub author: Option<String>,
+}
+
+/// Arguments of `tarsia table create`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  tarsia table create ads --like april.parquet --partition-by 'day(time),country'"
+)]
+pub struct TableCreate {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// A file with the columns of the table: .tarsia, .parquet, .arrow, .feather, .csv, .jsonl or .ndjson; its rows are
+    /// not added
+    #[arg(long, value_name = "FILE")]
+    pub like: Place,
+    /// Spread rows over files by the values of columns: country, year(time), month(time), day(time), hour(time),
+    /// truncate(name, 4); separated by semicolons or by commas outside of parentheses
+    #[arg(long, value_name = "A,B")]
+    pub partition_by: Option<String>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub text: TextOptions,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table append`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table append ads april.parquet may.parquet -m 'clicks of spring'
+
+Columns are found by name, and each column of the table must be there. With --idempotent nothing is added if a commit
+with this number of the application, or a higher one, is in the branch: so a job that is started again adds its rows
+once.")]
+pub struct TableAppend {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Files with rows: .tarsia, .parquet, .arrow, .feather, .csv, .jsonl or .ndjson
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<Place>,
+    /// Branch to write to
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Name and number of the work, such as postbacks=57
+    #[arg(long, value_name = "APPLICATION=NUMBER", value_parser = parse_idempotent)]
+    pub idempotent: Option<(String, u64)>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub text: TextOptions,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+fn parse_idempotent(text: &str) -> Result<(String, u64), String> {
+    let pair = text.split_once('=');
+    let pair = pair.and_then(|(name, number)| Some((name.to_owned(), number.parse().ok()?)));
+    let pair = pair.filter(|(name, _)| !name.is_empty());
+    pair.ok_or_else(|| "a name, an equals sign and a number".to_owned())
+}
+
+/// Arguments of `tarsia table scan`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  tarsia table scan ads --where \"country = 'NL'\" --columns time,clicks -n 5"
+)]
+pub struct TableScan {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// State to read
+    #[arg(long, value_name = "STATE", default_value = "main")]
+    pub at: String,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub columns: Columns,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub filter: Where,
+    /// How many rows, from the first on; unless given, all
+    #[arg(short = 'n', long = "number", value_name = "ROWS")]
+    pub n_rows: Option<u64>,
+    /// Print the number of rows only
+    #[arg(long, conflicts_with = "json")]
+    pub count: bool,
+    /// Print one JSON document: an array of objects, one per row
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia table delete`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table delete ads --where \"user_id = 42\" -m 'by request'
+
+The values stay in the files of the table, and in older states: this is no erasure. Files of which all rows go are
+removed as a whole.")]
+pub struct TableDelete {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Rows to delete: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads the condition from a file
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        value_parser = OsStringValueParser::new().try_map(parse_condition)
+    )]
+    pub condition: Condition,
+    /// Branch to write to
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Say how many rows it would delete, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table info`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia table info ads --at tag:v3")]
+pub struct TableInfo {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// State to show
+    #[arg(long, value_name = "STATE", default_value = "main")]
+    pub at: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia table log`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia table log ads --branch exp")]
+pub struct TableLog {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Branch to show; one that was deleted has its log, too
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia table branch`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  tarsia table branch ads exp --at main~1\n  tarsia table branch ads exp --delete"
+)]
+pub struct TableBranch {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Branch to make or delete; unless given, all are listed
+    pub name: Option<String>,
+    /// State at which the branch begins
+    #[arg(long, value_name = "STATE", default_value = "main")]
+    pub at: String,
+    /// Delete the branch; its log stays
+    #[arg(long, requires = "name")]
+    pub delete: bool,
+    /// Print the list as one JSON document
+    #[arg(long, conflicts_with = "name")]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table tag`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia table tag ads v3 --at main -m 'trained on this'")]
+pub struct TableTag {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Tag to make; unless given, all are listed
+    pub name: Option<String>,
+    /// State to tag
+    #[arg(long, value_name = "STATE", default_value = "main")]
+    pub at: String,
+    /// Print the list as one JSON document
+    #[arg(long, conflicts_with = "name")]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table reset`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table reset ads main~1
+
+The commits that the branch was at stay in its log, so nothing is lost.")]
+pub struct TableReset {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// State to set the branch to
+    pub state: String,
+    /// Branch to set
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table merge`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table merge ads exp --into main -m 'exp is good'
+
+No data are copied. Changes that the target has are not repeated, however they got there.")]
+pub struct TableMerge {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Branch or state whose changes are taken
+    pub source: String,
+    /// Branch that gets them
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub into: String,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table rebase`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia table rebase ads exp --onto main")]
+pub struct TableRebase {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Branch whose changes are put behind the other ones
+    pub branch: String,
+    /// State that they are put behind
+    #[arg(long, value_name = "STATE", default_value = "main")]
+    pub onto: String,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tarsia table diff ads main exp")]
+pub struct TableDiff {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// First state
+    pub first: String,
+    /// Second state
+    pub second: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia table fsck`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table fsck ads --digests
+
+Checks whatever ref entries and tags lead to: commits, schemas, manifests, and that each file is there with its size; with
+--digests each byte of each file, too. Changes nothing. Exit code 1 if something is wrong.")]
+pub struct TableFsck {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Compare each byte of each file with its digest
+    #[arg(long)]
+    pub digests: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tarsia table alter`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table alter ads --rename clicks=n_clicks --drop note
+  tarsia table alter ads --add-like scores.parquet
+
+No file is rewritten: rows that are there have null in new columns.")]
+pub struct TableAlter {
+    /// Folder of the table
+    pub table: PathBuf,
+    /// Give a column another name; may be given for several columns
+    #[arg(long, value_name = "OLD=NEW", value_parser = parse_rename)]
+    pub rename: Vec<(String, String)>,
+    /// Drop a column; may be given for several columns
+    #[arg(long, value_name = "COLUMN")]
+    pub drop: Vec<String>,
+    /// Add the columns of a file that the table does not have
+    #[arg(long, value_name = "FILE")]
+    pub add_like: Option<Place>,
+    /// Branch to write to
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub text: TextOptions,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+fn parse_rename(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .filter(|(old, new)| !old.is_empty() && !new.is_empty());
+    let pair = pair.map(|(old, new)| (old.to_owned(), new.to_owned()));
+    pair.ok_or_else(|| "two names with an equals sign between them".to_owned())
+}

@@ -1,0 +1,695 @@
+//! `tarsia table`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::{ArrowError, SchemaRef};
+use serde_json::{Value, json};
+use tarsia::io::LocalStore;
+use tarsia_convert::Format;
+use tarsia_convert::source::Source;
+use tarsia_table::meta::{RefEntry, RefOp};
+use tarsia_table::{
+    AlterField, CommitInfo, Depth, DiffEntry, ErrorKind, LogEntry, Snapshot, Table, TableSpec,
+};
+
+use crate::args::{
+    Limits, Said, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
+    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
+    TableTag, TextOptions,
+};
+use crate::budget::Budget;
+use crate::failure::Failure;
+use crate::place::{Place, Places};
+use crate::shown::printable;
+
+use super::open::{budget_of, open};
+use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, summarise};
+use super::print_rows::print_rows;
+
+/// Digits of a commit that lists show.
+const SHOWN_DIGITS: usize = 12;
+
+pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), Failure> {
+    match command {
+        TableCommand::Create(args) => create(args, places),
+        TableCommand::Append(args) => append(args, places),
+        TableCommand::Scan(args) => scan(args),
+        TableCommand::Delete(args) => delete(args),
+        TableCommand::Info(args) => info(args),
+        TableCommand::Log(args) => log(args),
+        TableCommand::Branch(args) => branch(args),
+        TableCommand::Tag(args) => tag(args),
+        TableCommand::Reset(args) => reset(args),
+        TableCommand::Merge(args) => merge(args),
+        TableCommand::Rebase(args) => rebase(args),
+        TableCommand::Diff(args) => diff(args),
+        TableCommand::Alter(args) => alter(args, places),
+        TableCommand::Fsck(args) => fsck(args),
+    }
+}
+
+/// An error about a table: a state or a column that is not there is the caller's mistake.
+fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
+    move |error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
+            Failure::Usage(format!("{}: {error}", path.display()))
+        }
+        _ => Failure::bad(path, error),
+    }
+}
+
+fn commit_info(said: &Said) -> CommitInfo {
+    let of_system = || std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
+    let author = said.author.clone().or_else(|| of_system().ok());
+    let tool = concat!("tarsia ", env!("CARGO_PKG_VERSION"));
+    CommitInfo::new(author.unwrap_or_default(), said.message.as_str()).tool(tool)
+}
+
+fn open_table(path: &Path) -> Result<Table, Failure> {
+    let store = LocalStore::open(path).map_err(|error| Failure::bad(path, error))?;
+    Table::open(Arc::new(store)).map_err(failed(path))
+}
+
+/// Files of other formats have the limits of imports.
+const NO_LIMITS_GIVEN: Limits = Limits {
+    memory_limit: None,
+    time_limit: None,
+};
+
+/// Rows of a file of any format.
+enum Input {
+    Tarsia(tarsia::Scan),
+    Other(Box<Source>, Budget),
+}
+
+impl Input {
+    fn open(places: &dyn Places, place: &Place, text: &TextOptions) -> Result<Self, Failure> {
+        match Format::of(place.name()) {
+            Some(_) => {
+                let path = place.path()?;
+                let budget = budget_of(path, &NO_LIMITS_GIVEN);
+                let source = Source::open(path, &text.options()?)?;
+                budget.has_columns(source.schema().fields().len());
+                Ok(Self::Other(Box::new(source), budget))
+            }
+            None => {
+                let scan = open(places, place)?.scan().build();
+                scan.map(Self::Tarsia)
+                    .map_err(|error| Failure::of_tarsia(place.name(), &error))
+            }
+        }
+    }
+
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Tarsia(scan) => scan.schema(),
+            Self::Other(source, _) => source.schema(),
+        }
+    }
+}
+
+impl Iterator for Input {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Tarsia(scan) => scan.next(),
+            Self::Other(source, budget) => {
+                let batch = source.next_batch().transpose()?;
+                budget.progress();
+                Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+            }
+        }
+    }
+}
+
+fn create(args: &TableCreate, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let input = Input::open(places, &args.like, &args.text)?;
+    let partitions = args
+        .partition_by
+        .as_deref()
+        .map(split_partitions)
+        .unwrap_or_default();
+    let spec = TableSpec::new(input.schema()).partition_by(partitions);
+    // Nothing is made for a table that cannot be.
+    spec.check().map_err(failed(path))?;
+    let store = LocalStore::create(path).map_err(|error| Failure::bad(path, error))?;
+    let table = Table::create(Arc::new(store), &spec, &commit_info(&args.said));
+    let table = table.map_err(failed(path))?;
+    let snapshot = table.at("main").map_err(failed(path))?;
+    summarise(
+        path,
+        &[
+            ("table", table.root().id.to_string()),
+            ("columns", snapshot.schema().fields().len().to_string()),
+            ("partitioned by", partitioned_by(&snapshot)?),
+        ],
+    )
+}
+
+/// Parts between commas that are outside of parentheses.
+fn split_partitions(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_usize;
+    for found in text.chars() {
+        match found {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match (found, depth, parts.last_mut()) {
+            (',' | ';', 0, _) => parts.push(String::new()),
+            (_, _, Some(part)) => part.push(found),
+            _ => {}
+        }
+    }
+    let parts = parts.into_iter().map(|part| part.trim().to_owned());
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+fn partitioned_by(snapshot: &Snapshot) -> Result<String, Failure> {
+    let spec = snapshot.commit().spec().cloned().unwrap_or_default();
+    let partitioning = tarsia_table::meta::Partitioning::new(&spec, snapshot.schema());
+    let spelled = partitioning.map(|it| it.spelled());
+    let spelled = spelled.map_err(|error| Failure::Bad(error.to_string()))?;
+    Ok(if spelled.is_empty() {
+        "nothing".to_owned()
+    } else {
+        spelled
+    })
+}
+
+fn append(args: &TableAppend, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let mut info = commit_info(&args.said);
+    if let Some((application, number)) = &args.idempotent {
+        info = info.idempotent(application, *number);
+    }
+    let mut txn = table.begin(&args.branch, info).map_err(failed(path))?;
+    let mut n_rows = 0;
+    for file in &args.files {
+        let input = Input::open(places, file, &args.text)?;
+        let schema = input.schema();
+        let appended = txn.append(RecordBatchIterator::new(input, schema));
+        n_rows += appended.map_err(failed(file.name()))?;
+    }
+    let committed = txn.commit().map_err(failed(path))?;
+    let was_there = if committed.was_there { "yes" } else { "no" };
+    summarise(
+        path,
+        &[
+            ("rows", n_rows.to_string()),
+            ("branch", args.branch.clone()),
+            ("commit", committed.commit.to_string()),
+            ("was there already", was_there.to_owned()),
+        ],
+    )
+}
+
+fn scan(args: &TableScan) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let snapshot = open_table(path)?.at(&args.at).map_err(failed(path))?;
+    let mut scan = snapshot.scan();
+    if let Some(names) = &args.columns.names {
+        scan = scan.columns(&names.0);
+    }
+    if let Some(filter) = args.filter.read()? {
+        scan = scan.filter(filter);
+    }
+    if let Some(n_rows) = args.n_rows {
+        scan = scan.limit(n_rows);
+    }
+    if args.count {
+        let mut out = Out::new();
+        out.line(&scan.count().map_err(failed(path))?.to_string())?;
+        return out.finish();
+    }
+    let scan = scan.build().map_err(failed(path))?;
+    let schema = scan.schema();
+    let batches = scan.map(|batch| batch.map_err(|error| failed(path)(error.into())));
+    print_rows(path, &schema, batches, args.json)
+}
+
+fn delete(args: &TableDelete) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let condition = args.condition.read()?;
+    if args.dry_run {
+        let snapshot = table.at(&args.branch).map_err(failed(path))?;
+        let n_rows = snapshot.scan().filter(condition.into_owned()).count();
+        return summarise(
+            path,
+            &[("rows to delete", n_rows.map_err(failed(path))?.to_string())],
+        );
+    }
+    let mut txn = table
+        .begin(&args.branch, commit_info(&args.said))
+        .map_err(failed(path))?;
+    let n_rows = txn.delete_where(&condition).map_err(failed(path))?;
+    let mut facts = vec![("rows deleted", n_rows.to_string())];
+    if !txn.is_empty() {
+        let committed = txn.commit().map_err(failed(path))?;
+        facts.push(("commit", committed.commit.to_string()));
+    }
+    summarise(path, &facts)
+}
+
+fn info(args: &TableInfo) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let snapshot = table.at(&args.at).map_err(failed(path))?;
+    let commit = snapshot.commit();
+    let n_rows = snapshot.scan().count().map_err(failed(path))?;
+    let files = snapshot.files(None).map_err(failed(path))?;
+    let n_bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let mut out = Out::new();
+    if args.json {
+        let fields = snapshot.schema().fields().iter().map(|field| {
+            json!({
+                "name": field.field.name(),
+                "id": field.id.to_string(),
+                "type": field.field.data_type().to_string(),
+                "nullable": field.field.is_nullable(),
+                "former": field.former,
+            })
+        });
+        out.document(&json!({
+            "table": table.root().id.to_string(),
+            "commit": snapshot.id().to_string(),
+            "generation": commit.generation,
+            "message": commit.message,
+            "author": commit.author,
+            "time": commit.time,
+            "rows": n_rows,
+            "files": files.len(),
+            "bytes": n_bytes,
+            "manifests": commit.manifests.len(),
+            "partitioned_by": partitioned_by(&snapshot)?,
+            "fields": fields.collect::<Vec<_>>(),
+        }))?;
+        return out.finish();
+    }
+    out.facts(&[
+        ("table", table.root().id.to_string()),
+        ("commit", snapshot.id().to_string()),
+        ("time", time_text(commit.time)),
+        ("author", printable(&commit.author, NAME_CHARS)),
+        ("message", printable(&commit.message, NAME_CHARS)),
+        ("rows", n_rows.to_string()),
+        ("files", files.len().to_string()),
+        ("bytes", n_bytes.to_string()),
+        ("partitioned by", partitioned_by(&snapshot)?),
+    ])?;
+    let mut columns = new_table(&["column", "type", "nullable", "id", "former names"]);
+    for field in snapshot.schema().fields() {
+        columns.add_row([
+            printable(field.field.name(), NAME_CHARS),
+            printable(&field.field.data_type().to_string(), NAME_CHARS),
+            if field.field.is_nullable() {
+                "yes"
+            } else {
+                "no"
+            }
+            .into(),
+            field.id.to_string(),
+            printable(&field.former.join(", "), SHOWN_CHARS),
+        ]);
+    }
+    out.line("")?;
+    out.table(&columns)?;
+    out.finish()
+}
+
+/// A time as people read it, in UTC.
+fn time_text(millis: u64) -> String {
+    let time = i64::try_from(millis)
+        .ok()
+        .and_then(chrono::DateTime::from_timestamp_millis);
+    time.map_or_else(
+        || millis.to_string(),
+        |time| time.format("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+fn log(args: &TableLog) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let log = open_table(path)?.log(&args.branch).map_err(failed(path))?;
+    let mut out = Out::new();
+    if args.json {
+        let entries: Vec<_> = log.iter().map(log_document).collect();
+        out.document(&entries)?;
+        return out.finish();
+    }
+    let mut rows = new_table(&[
+        "n",
+        "time (UTC)",
+        "author",
+        "what",
+        "rows",
+        "files",
+        "commit",
+        "message",
+    ]);
+    [0, 4, 5]
+        .into_iter()
+        .for_each(|column| align_right(&mut rows, column));
+    for it in &log {
+        let count = |value: fn(&tarsia_table::meta::Commit) -> u64| {
+            it.commit
+                .as_ref()
+                .map_or_else(|| "gone".to_owned(), |commit| value(commit).to_string())
+        };
+        rows.add_row([
+            it.entry.n.to_string(),
+            time_text(it.entry.time),
+            printable(&it.entry.author, SHOWN_CHARS),
+            what_happened(it),
+            count(|commit| commit.rows),
+            count(|commit| commit.files),
+            it.entry
+                .commit
+                .to_string()
+                .chars()
+                .take(SHOWN_DIGITS)
+                .collect(),
+            printable(
+                it.commit.as_ref().map_or("", |commit| &commit.message),
+                SHOWN_CHARS,
+            ),
+        ]);
+    }
+    out.table(&rows)?;
+    out.finish()
+}
+
+/// Describes the effect of a ref entry: `append`, `merge of 3 changes`, `reset`, `branch of main`.
+fn what_happened(it: &LogEntry) -> String {
+    let of_commit = || match it.commit.as_deref() {
+        None => "commit".to_owned(),
+        Some(commit) if commit.parents.len() > 1 => match commit.changes.len() {
+            1 => "merge of 1 change".to_owned(),
+            n_changes => format!("merge of {n_changes} changes"),
+        },
+        Some(commit) => {
+            let ops = commit.changes.iter().map(|change| change.op.name());
+            ops.collect::<Vec<_>>().join(", ")
+        }
+    };
+    match (it.entry.op, &it.entry.source) {
+        (RefOp::Create, Some(source)) => format!("branch of {}", printable(source, SHOWN_CHARS)),
+        (RefOp::Create, None) => "create".to_owned(),
+        (RefOp::Commit, _) => of_commit(),
+        (RefOp::Reset, _) => "reset".to_owned(),
+        (RefOp::Delete, _) => "branch deleted".to_owned(),
+    }
+}
+
+fn log_document(it: &LogEntry) -> Value {
+    let changes = |commit: &tarsia_table::meta::Commit| -> Vec<Value> {
+        let changes = commit.changes.iter();
+        changes
+            .map(|change| json!({"txn": change.txn.to_string(), "op": change.op.name()}))
+            .collect()
+    };
+    json!({
+        "entry": entry_document(&it.entry),
+        "what": what_happened(it),
+        "commit": it.commit.as_ref().map(|commit| json!({
+            "message": commit.message,
+            "author": commit.author,
+            "parents": commit.parents.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "changes": changes(commit),
+            "rows": commit.rows,
+            "files": commit.files,
+        })),
+    })
+}
+
+fn entry_document(entry: &RefEntry) -> Value {
+    json!({
+        "n": entry.n,
+        "op": entry.op.name(),
+        "commit": entry.commit.to_string(),
+        "before": entry.before.map(|id| id.to_string()),
+        "txn": entry.txn.to_string(),
+        "author": entry.author,
+        "time": entry.time,
+        "tool": entry.tool,
+    })
+}
+
+fn branch(args: &TableBranch) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let info = commit_info(&args.said);
+    if let Some(name) = &args.name {
+        let done = match args.delete {
+            true => table.delete_branch(name, &info).map(|()| "deleted"),
+            false => table.create_branch(name, &args.at, &info).map(|()| "made"),
+        };
+        let done = done.map_err(failed(path))?;
+        return summarise(path, &[("branch", name.clone()), ("is", done.to_owned())]);
+    }
+    let branches = table.branches().map_err(failed(path))?;
+    let mut out = Out::new();
+    if args.json {
+        let branches = branches.iter();
+        let list =
+            branches.map(|(name, entry)| json!({"name": name, "entry": entry_document(entry)}));
+        out.document(&list.collect::<Vec<_>>())?;
+        return out.finish();
+    }
+    let mut rows = new_table(&["branch", "n", "time (UTC)", "author", "commit"]);
+    align_right(&mut rows, 1);
+    for (name, entry) in &branches {
+        rows.add_row([
+            printable(name, NAME_CHARS),
+            entry.n.to_string(),
+            time_text(entry.time),
+            printable(&entry.author, SHOWN_CHARS),
+            entry
+                .commit
+                .to_string()
+                .chars()
+                .take(SHOWN_DIGITS)
+                .collect(),
+        ]);
+    }
+    out.table(&rows)?;
+    out.finish()
+}
+
+fn tag(args: &TableTag) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    if let Some(name) = &args.name {
+        let tagged = table.tag(name, &args.at, &commit_info(&args.said));
+        tagged.map_err(failed(path))?;
+        return summarise(path, &[("tag", name.clone()), ("of", args.at.clone())]);
+    }
+    let tags = table.tags().map_err(failed(path))?;
+    let mut out = Out::new();
+    if args.json {
+        let list = tags.iter().map(|(name, tag)| {
+            json!({
+                "name": name,
+                "commit": tag.commit.to_string(),
+                "message": tag.message,
+                "author": tag.author,
+                "time": tag.time,
+            })
+        });
+        out.document(&list.collect::<Vec<_>>())?;
+        return out.finish();
+    }
+    let mut rows = new_table(&["tag", "time (UTC)", "author", "commit", "message"]);
+    for (name, tag) in &tags {
+        rows.add_row([
+            printable(name, NAME_CHARS),
+            time_text(tag.time),
+            printable(&tag.author, SHOWN_CHARS),
+            tag.commit.to_string().chars().take(SHOWN_DIGITS).collect(),
+            printable(&tag.message, SHOWN_CHARS),
+        ]);
+    }
+    out.table(&rows)?;
+    out.finish()
+}
+
+fn reset(args: &TableReset) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let reset = table.reset(&args.branch, &args.state, &commit_info(&args.said));
+    reset.map_err(failed(path))?;
+    summarise(
+        path,
+        &[("branch", args.branch.clone()), ("at", args.state.clone())],
+    )
+}
+
+fn merge(args: &TableMerge) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let merged = table.merge(&args.source, &args.into, &commit_info(&args.said));
+    let merged = merged.map_err(failed(path))?;
+    let nothing = if merged.was_there { "yes" } else { "no" };
+    summarise(
+        path,
+        &[
+            ("branch", args.into.clone()),
+            ("commit", merged.commit.to_string()),
+            ("was there already", nothing.to_owned()),
+        ],
+    )
+}
+
+fn rebase(args: &TableRebase) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let n_changes = table.rebase(&args.branch, &args.onto, &commit_info(&args.said));
+    let n_changes = n_changes.map_err(failed(path))?;
+    summarise(
+        path,
+        &[
+            ("branch", args.branch.clone()),
+            ("changes", n_changes.to_string()),
+        ],
+    )
+}
+
+fn diff(args: &TableDiff) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let diff = open_table(path)?.diff(&args.first, &args.second);
+    let diff = diff.map_err(failed(path))?;
+    let mut out = Out::new();
+    let document = |entry: &DiffEntry| {
+        json!({
+            "txn": entry.txn.to_string(),
+            "op": entry.op.name(),
+            "author": entry.author,
+            "message": entry.message,
+        })
+    };
+    if args.json {
+        let list = |entries: &[DiffEntry]| entries.iter().map(document).collect::<Vec<_>>();
+        out.document(&json!({"first": list(&diff.first), "second": list(&diff.second)}))?;
+        return out.finish();
+    }
+    let mut rows = new_table(&["only in", "what", "author", "message"]);
+    for (state, entries) in [(&args.first, &diff.first), (&args.second, &diff.second)] {
+        for entry in entries {
+            rows.add_row([
+                printable(state, NAME_CHARS),
+                entry.op.name().to_owned(),
+                printable(&entry.author, SHOWN_CHARS),
+                printable(&entry.message, SHOWN_CHARS),
+            ]);
+        }
+    }
+    out.table(&rows)?;
+    out.finish()
+}
+
+fn alter(args: &TableAlter, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let table = open_table(path)?;
+    let mut txn = table
+        .begin(&args.branch, commit_info(&args.said))
+        .map_err(failed(path))?;
+    let mut changes = Vec::new();
+    changes.extend(args.drop.iter().map(|name| AlterField::drop(name.as_str())));
+    let renames = args.rename.iter();
+    changes.extend(renames.map(|(old, new)| AlterField::rename(old.as_str(), new.as_str())));
+    if let Some(like) = &args.add_like {
+        let schema = Input::open(places, like, &args.text)?.schema();
+        let known = txn.snapshot().schema();
+        let new = schema
+            .fields()
+            .iter()
+            .filter(|field| known.by_name(field.name()).is_none());
+        changes
+            .extend(new.map(|field| AlterField::add(field.as_ref().clone().with_nullable(true))));
+    }
+    if changes.is_empty() {
+        let what = format!("{}: nothing is to be changed", path.display());
+        return Err(Failure::Usage(what));
+    }
+    txn.alter(&changes).map_err(failed(path))?;
+    let committed = txn.commit().map_err(failed(path))?;
+    summarise(
+        path,
+        &[
+            ("changes", changes.len().to_string()),
+            ("commit", committed.commit.to_string()),
+        ],
+    )
+}
+
+fn fsck(args: &TableFsck) -> Result<(), Failure> {
+    let path = args.table.as_path();
+    let depth = match args.digests {
+        true => Depth::Digests,
+        false => Depth::Metadata,
+    };
+    let report = open_table(path)?.fsck(depth).map_err(failed(path))?;
+    let mut out = Out::new();
+    if args.json {
+        let findings = report.findings.iter();
+        let findings = findings.map(|it| json!({"object": it.object, "what": it.what}));
+        out.document(&json!({
+            "ok": report.findings.is_empty(),
+            "refs": report.refs,
+            "commits": report.commits,
+            "manifests": report.manifests,
+            "files": report.files,
+            "unused_objects": report.unused_objects,
+            "unused_bytes": report.unused_bytes,
+            "findings": findings.collect::<Vec<_>>(),
+        }))?;
+    } else {
+        out.facts(&[
+            ("refs", report.refs.to_string()),
+            ("commits", report.commits.to_string()),
+            ("manifests", report.manifests.to_string()),
+            ("files", report.files.to_string()),
+            ("unused objects", report.unused_objects.to_string()),
+            ("unused bytes", report.unused_bytes.to_string()),
+        ])?;
+        for it in &report.findings {
+            out.line(&printable(
+                &format!("{}: {}", it.object, it.what),
+                NAME_CHARS,
+            ))?;
+        }
+    }
+    out.finish()?;
+    match report.findings.as_slice() {
+        [] => Ok(()),
+        [first, ..] => {
+            let n_findings = report.findings.len();
+            let what = format!(
+                "{n_findings} faults, the first: {}: {}",
+                first.object, first.what
+            );
+            Err(Failure::bad(path, what))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_split_outside_of_parentheses() {
+        assert_eq!(
+            split_partitions("day(time), truncate(name, 4);country,"),
+            ["day(time)", "truncate(name, 4)", "country"]
+        );
+        assert!(split_partitions("").is_empty());
+    }
+}

@@ -1,0 +1,276 @@
+//! `tarsia table`: tables of many files in a local folder.
+
+use serde_json::Value;
+
+use crate::run::Folder;
+
+/// A folder with two files of rows and a table of the first one.
+fn folder() -> Folder {
+    let folder = Folder::default();
+    folder.write("april.csv", "country,clicks\nNL,3\nBE,9\nNL,12\nDE,1\n");
+    folder.write("may.csv", "clicks,country\n7,NL\n2,FR\n");
+    let create = [
+        "table",
+        "create",
+        "ads",
+        "--like",
+        "april.csv",
+        "--partition-by",
+        "country",
+        "--author",
+        "ada",
+    ];
+    assert!(folder.run(&create).ok().contains("partitioned by"));
+    append(&folder, "april.csv", "main", "clicks of April");
+    folder
+}
+
+fn append(folder: &Folder, file: &str, branch: &str, message: &str) {
+    let args = [
+        "table", "append", "ads", file, "--branch", branch, "-m", message, "--author", "ada",
+    ];
+    folder.run(&args).ok();
+}
+
+fn count(folder: &Folder, at: &str) -> String {
+    folder
+        .run(&["table", "scan", "ads", "--at", at, "--count"])
+        .ok()
+}
+
+#[test]
+fn rows_commits_and_branches_from_the_command_line() {
+    let folder = folder();
+    folder.run(&["table", "branch", "ads", "exp"]).ok();
+    let delete = [
+        "table",
+        "delete",
+        "ads",
+        "--branch",
+        "exp",
+        "--where",
+        "clicks < 5",
+        "-m",
+        "noise",
+    ];
+    assert!(
+        folder
+            .run(&[&delete[..], &["--dry-run"]].concat())
+            .ok()
+            .contains('2')
+    );
+    assert_eq!(count(&folder, "exp"), "4\n");
+    folder.run(&delete).ok();
+    append(&folder, "may.csv", "main", "clicks of May");
+    assert_eq!(
+        (count(&folder, "exp"), count(&folder, "main")),
+        ("2\n".into(), "6\n".into())
+    );
+    let diff = folder
+        .run(&["table", "diff", "ads", "main", "exp", "--json"])
+        .json();
+    assert_eq!(
+        (&diff["first"][0]["op"], &diff["second"][0]["op"]),
+        (&"append".into(), &"delete".into())
+    );
+    folder
+        .run(&["table", "merge", "ads", "exp", "-m", "exp is good"])
+        .ok();
+    assert_eq!(count(&folder, "main"), "4\n");
+    folder
+        .run(&["table", "tag", "ads", "v1", "-m", "trained on this"])
+        .ok();
+    let rows = [
+        "table",
+        "scan",
+        "ads",
+        "--at",
+        "tag:v1",
+        "--where",
+        "country = 'NL'",
+        "--columns",
+        "clicks",
+        "--json",
+    ];
+    let mut clicks: Vec<_> = folder
+        .run(&rows)
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["clicks"].as_i64())
+        .collect();
+    clicks.sort();
+    assert_eq!(clicks, [Some(7), Some(12)]);
+    let log = folder.run(&["table", "log", "ads", "--json"]).json();
+    let what: Vec<_> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["what"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(what, ["merge of 1 change", "append", "append", "create"]);
+    assert!(
+        folder
+            .run(&["table", "log", "ads"])
+            .ok()
+            .contains("exp is good")
+    );
+    folder.run(&["table", "reset", "ads", "main~1"]).ok();
+    assert_eq!(count(&folder, "main"), "6\n");
+    folder
+        .run(&["table", "rebase", "ads", "exp", "--onto", "main"])
+        .ok();
+    assert_eq!(count(&folder, "exp"), "4\n");
+    folder
+        .run(&["table", "branch", "ads", "exp", "--delete"])
+        .ok();
+    let branches = folder.run(&["table", "branch", "ads", "--json"]).json();
+    assert_eq!(branches.as_array().map(Vec::len), Some(1));
+    assert!(
+        folder
+            .run(&["table", "tag", "ads"])
+            .ok()
+            .contains("trained on this")
+    );
+}
+
+#[test]
+fn columns_are_renamed_dropped_and_added() {
+    let folder = folder();
+    folder.write("scores.csv", "clicks,score\n1,0.5\n");
+    let args = [
+        "table",
+        "alter",
+        "ads",
+        "--rename",
+        "clicks=n",
+        "--add-like",
+        "scores.csv",
+    ];
+    folder.run(&args).ok();
+    let info = folder.run(&["table", "info", "ads", "--json"]).json();
+    let names: Vec<_> = info["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| field["name"].clone())
+        .collect();
+    assert_eq!(
+        Value::from(names),
+        serde_json::json!(["country", "n", "score"])
+    );
+    assert_eq!(info["rows"], 4);
+    let text = folder.run(&["table", "info", "ads"]).ok();
+    assert!(
+        text.contains("score") && text.contains("partitioned by"),
+        "{text}"
+    );
+    folder
+        .run(&[
+            "table",
+            "scan",
+            "ads",
+            "--where",
+            "n > 5 AND score IS NULL",
+            "-n",
+            "1",
+        ])
+        .ok();
+    let refused = folder
+        .run(&["table", "alter", "ads", "--drop", "country"])
+        .fails(2);
+    assert!(
+        refused.contains("partitioned by field `country`"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_job_that_is_started_again_adds_its_rows_once() {
+    let folder = folder();
+    for expect in ["6\n", "6\n"] {
+        let args = ["table", "append", "ads", "may.csv", "--idempotent", "job=1"];
+        folder.run(&args).ok();
+        assert_eq!(count(&folder, "main"), expect);
+    }
+    folder.run(&["import", "may.csv", "may.tarsia"]).ok();
+    folder
+        .run(&["table", "append", "ads", "may.tarsia", "april.csv"])
+        .ok();
+    assert_eq!(count(&folder, "main"), "12\n");
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    let folder = folder();
+    folder.write("other.csv", "a,b\n1,2\n");
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    for (args, code, why) in [
+        (&["table", "log", "nothing"][..], 1, "nothing"),
+        (&["table", "log", "empty"], 1, "there is no table"),
+        (
+            &["table", "create", "ads", "--like", "april.csv"],
+            2,
+            "a table already",
+        ),
+        (
+            &[
+                "table",
+                "create",
+                "x",
+                "--like",
+                "april.csv",
+                "--partition-by",
+                "day(clicks)",
+            ],
+            2,
+            "no date",
+        ),
+        (
+            &["table", "append", "ads", "other.csv"],
+            2,
+            "the table has no field `a`",
+        ),
+        (
+            &["table", "append", "ads", "april.csv", "--branch", "exp"],
+            2,
+            "no branch `exp`",
+        ),
+        (
+            &["table", "append", "ads", "april.csv", "--idempotent", "x"],
+            2,
+            "idempotent",
+        ),
+        (&["table", "scan", "ads", "--at", "tag:x"], 2, "no tag `x`"),
+        (
+            &["table", "scan", "ads", "--columns", "x"],
+            2,
+            "no field `x`",
+        ),
+        (&["table", "branch", "ads", "a..b"], 2, "is refused"),
+        (&["table", "alter", "ads"], 2, "nothing is to be changed"),
+        (&["table", "merge", "ads", "exp"], 2, "exp"),
+    ] {
+        let line = folder.run(args).fails(code);
+        assert!(line.contains(why), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn a_check_of_a_table_names_what_is_missing() {
+    let folder = folder();
+    let checked = folder
+        .run(&["table", "fsck", "ads", "--digests", "--json"])
+        .json();
+    assert_eq!(
+        (&checked["ok"], &checked["files"]),
+        (&Value::from(true), &Value::from(3))
+    );
+    folder.run(&["table", "fsck", "ads"]).ok();
+    let data = folder.path("ads").join("data");
+    let first = std::fs::read_dir(data).unwrap().next().unwrap().unwrap();
+    std::fs::remove_dir_all(first.path()).unwrap();
+    let line = folder.run(&["table", "fsck", "ads"]).fails(1);
+    assert!(line.contains("the file is missing"), "{line}");
+}

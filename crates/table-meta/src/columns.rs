@@ -1,0 +1,271 @@
+//! Entries as the columns of a manifest.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray,
+    RecordBatch, StructArray, UInt8Array, UInt32Array, UInt64Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use crate::entry::{Entry, EntryKind, EntryOp, Partition, Target};
+use crate::error::{Error, Result};
+use crate::ids::{FieldId, FileId, ObjectId};
+
+const OBJECT: &str = "manifest";
+const ID: DataType = DataType::FixedSizeBinary(16);
+const DIGEST: DataType = DataType::FixedSizeBinary(32);
+
+fn target_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("file", ID, false),
+        Field::new("first_row", DataType::UInt64, false),
+        Field::new("rows", DataType::UInt64, false),
+        Field::new("dense", DataType::Boolean, false),
+        Field::new("row_set", DataType::Binary, true),
+    ])
+}
+
+fn item(data_type: DataType) -> FieldRef {
+    Arc::new(Field::new("item", data_type, false))
+}
+
+/// The schema of all manifests.
+pub(crate) fn arrow_schema() -> SchemaRef {
+    static SCHEMA: OnceLock<SchemaRef> = OnceLock::new();
+    let make = || {
+        let targets = DataType::Struct(target_fields());
+        let field = |name: &str, data_type: DataType| Field::new(name, data_type, false);
+        Arc::new(Schema::new(vec![
+            field("op", DataType::UInt8),
+            field("kind", DataType::UInt8),
+            field("spec", DataType::UInt32),
+            field("partition", DataType::Binary),
+            field("file", ID),
+            field("rows", DataType::UInt64),
+            field("bytes", DataType::UInt64),
+            Field::new("root", DIGEST, true),
+            field("epoch", DataType::UInt64),
+            field("seq", DataType::UInt64),
+            field("low", DataType::UInt64),
+            field("folded", DataType::Boolean),
+            field("ordinal", DataType::UInt32),
+            Field::new("schema", DIGEST, true),
+            field("fields", DataType::List(item(DataType::UInt64))),
+            field("targets", DataType::List(item(targets))),
+            field("origins", DataType::List(item(ID))),
+        ]))
+    };
+    SCHEMA.get_or_init(make).clone()
+}
+
+fn fixed<const N: usize>(
+    values: impl Iterator<Item = Option<[u8; N]>>,
+) -> Result<ArrayRef, ArrowError> {
+    let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, N as i32)?;
+    Ok(Arc::new(array))
+}
+
+fn list(lengths: impl Iterator<Item = usize>, values: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let items = item(values.data_type().clone());
+    Ok(Arc::new(ListArray::try_new(items, offsets, values, None)?))
+}
+
+/// The columns of entries.
+pub(crate) fn batch_of(entries: &[Entry]) -> Result<RecordBatch, ArrowError> {
+    let targets = || entries.iter().flat_map(|entry| &entry.targets);
+    let numbers = |value: fn(&Entry) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(entries.iter().map(value)))
+    };
+    let codes = |value: fn(&Entry) -> u8| -> ArrayRef {
+        Arc::new(UInt8Array::from_iter_values(entries.iter().map(value)))
+    };
+    let small = |value: fn(&Entry) -> u32| -> ArrayRef {
+        Arc::new(UInt32Array::from_iter_values(entries.iter().map(value)))
+    };
+    let partitions = entries
+        .iter()
+        .map(|entry| entry.partition.values.as_slice());
+    let folded = entries.iter().map(|entry| Some(entry.folded));
+    let fields = entries
+        .iter()
+        .flat_map(|entry| entry.fields.iter().map(|id| id.0));
+    let origins = entries
+        .iter()
+        .flat_map(|entry| entry.origins.iter().map(|id| Some(id.0)));
+    let of_targets = StructArray::try_new_with_length(
+        target_fields(),
+        vec![
+            fixed(targets().map(|target| Some(target.file.0)))?,
+            Arc::new(UInt64Array::from_iter_values(
+                targets().map(|it| it.first_row),
+            )),
+            Arc::new(UInt64Array::from_iter_values(targets().map(|it| it.rows))),
+            Arc::new(targets().map(|it| Some(it.dense)).collect::<BooleanArray>()),
+            Arc::new(
+                targets()
+                    .map(|it| it.row_set.as_deref())
+                    .collect::<BinaryArray>(),
+            ),
+        ],
+        None,
+        targets().count(),
+    )?;
+    let columns: Vec<ArrayRef> = vec![
+        codes(|entry| entry.op.code()),
+        codes(|entry| entry.kind.code()),
+        small(|entry| entry.partition.spec),
+        Arc::new(BinaryArray::from_iter_values(partitions)),
+        fixed(entries.iter().map(|entry| Some(entry.file.0)))?,
+        numbers(|entry| entry.rows),
+        numbers(|entry| entry.bytes),
+        fixed(entries.iter().map(|entry| entry.root.map(|id| id.0)))?,
+        numbers(|entry| entry.epoch),
+        numbers(|entry| entry.seq),
+        numbers(|entry| entry.low),
+        Arc::new(folded.collect::<BooleanArray>()),
+        small(|entry| entry.ordinal),
+        fixed(entries.iter().map(|entry| entry.schema.map(|id| id.0)))?,
+        list(
+            entries.iter().map(|entry| entry.fields.len()),
+            Arc::new(UInt64Array::from_iter_values(fields)),
+        )?,
+        list(
+            entries.iter().map(|entry| entry.targets.len()),
+            Arc::new(of_targets),
+        )?,
+        list(
+            entries.iter().map(|entry| entry.origins.len()),
+            fixed(origins)?,
+        )?,
+    ];
+    RecordBatch::try_new(arrow_schema(), columns)
+}
+
+/// Appends the entries of a batch, which has the columns of [`arrow_schema`].
+pub(crate) fn entries_of(batch: &RecordBatch, out: &mut Vec<Entry>) -> Result<()> {
+    let columns = Columns { batch };
+    let (op, kind) = (
+        columns.numbers::<UInt8Type>(0)?,
+        columns.numbers::<UInt8Type>(1)?,
+    );
+    let (spec, ordinal) = (
+        columns.numbers::<UInt32Type>(2)?,
+        columns.numbers::<UInt32Type>(12)?,
+    );
+    let partition = columns
+        .column(3)?
+        .as_binary_opt::<i32>()
+        .ok_or_else(|| wrong(3))?;
+    let (file, root, schema) = (columns.fixed(4)?, columns.fixed(7)?, columns.fixed(13)?);
+    let large = [5, 6, 8, 9, 10].map(|i| columns.numbers::<UInt64Type>(i));
+    let [rows, bytes, epoch, seq, low] = large;
+    let (rows, bytes, epoch, seq, low) = (rows?, bytes?, epoch?, seq?, low?);
+    let folded = columns
+        .column(11)?
+        .as_boolean_opt()
+        .ok_or_else(|| wrong(11))?;
+    let (fields, targets, origins) = (columns.list(14)?, columns.list(15)?, columns.list(16)?);
+    let digest = |array: &FixedSizeBinaryArray, i: usize| match array.is_null(i) {
+        true => None,
+        false => ObjectId::of_slice(array.value(i)),
+    };
+    for i in 0..batch.num_rows() {
+        let bad = |what| Error::corrupt(OBJECT, format!("`{what}` of an entry"));
+        let of_fields = fields.value(i);
+        let of_fields = of_fields
+            .as_primitive_opt::<UInt64Type>()
+            .ok_or_else(|| wrong(14))?;
+        let of_origins = origins.value(i);
+        let of_origins = of_origins
+            .as_fixed_size_binary_opt()
+            .ok_or_else(|| wrong(16))?;
+        let of_origins = of_origins.iter().flatten().filter_map(FileId::of_slice);
+        let entry = Entry {
+            op: EntryOp::of_code(op.value(i)).ok_or_else(|| bad("op"))?,
+            kind: EntryKind::of_code(kind.value(i)).ok_or_else(|| bad("kind"))?,
+            partition: Partition {
+                spec: spec.value(i),
+                values: partition.value(i).to_vec(),
+            },
+            file: FileId::of_slice(file.value(i)).ok_or_else(|| bad("file"))?,
+            rows: rows.value(i),
+            bytes: bytes.value(i),
+            root: digest(root, i),
+            epoch: epoch.value(i),
+            seq: seq.value(i),
+            low: low.value(i),
+            folded: folded.value(i),
+            ordinal: ordinal.value(i),
+            schema: digest(schema, i),
+            fields: of_fields.values().iter().map(|id| FieldId(*id)).collect(),
+            targets: targets_of(&targets.value(i))?,
+            origins: of_origins.collect(),
+        };
+        entry.check()?;
+        out.push(entry);
+    }
+    Ok(())
+}
+
+fn wrong(i: usize) -> Error {
+    Error::corrupt(OBJECT, format!("column {i} has another type"))
+}
+
+fn targets_of(array: &ArrayRef) -> Result<Vec<Target>> {
+    let wrong = || wrong(15);
+    let targets = array.as_struct_opt().ok_or_else(wrong)?;
+    let column = |i: usize| targets.columns().get(i).ok_or_else(wrong);
+    let file = column(0)?.as_fixed_size_binary_opt().ok_or_else(wrong)?;
+    let first_row = column(1)?
+        .as_primitive_opt::<UInt64Type>()
+        .ok_or_else(wrong)?;
+    let rows = column(2)?
+        .as_primitive_opt::<UInt64Type>()
+        .ok_or_else(wrong)?;
+    let dense = column(3)?.as_boolean_opt().ok_or_else(wrong)?;
+    let row_set = column(4)?.as_binary_opt::<i32>().ok_or_else(wrong)?;
+    let target = |i: usize| {
+        Ok(Target {
+            file: FileId::of_slice(file.value(i)).ok_or_else(wrong)?,
+            first_row: first_row.value(i),
+            rows: rows.value(i),
+            dense: dense.value(i),
+            row_set: row_set.is_valid(i).then(|| row_set.value(i).to_vec()),
+        })
+    };
+    (0..targets.len()).map(target).collect()
+}
+
+struct Columns<'a> {
+    batch: &'a RecordBatch,
+}
+
+impl<'a> Columns<'a> {
+    fn column(&self, i: usize) -> Result<&'a ArrayRef> {
+        self.batch.columns().get(i).ok_or_else(|| wrong(i))
+    }
+
+    fn numbers<T: arrow_array::ArrowPrimitiveType>(
+        &self,
+        i: usize,
+    ) -> Result<&'a PrimitiveArray<T>> {
+        self.column(i)?
+            .as_primitive_opt::<T>()
+            .ok_or_else(|| wrong(i))
+    }
+
+    fn fixed(&self, i: usize) -> Result<&'a FixedSizeBinaryArray> {
+        self.column(i)?
+            .as_fixed_size_binary_opt()
+            .ok_or_else(|| wrong(i))
+    }
+
+    fn list(&self, i: usize) -> Result<&'a ListArray> {
+        self.column(i)?.as_list_opt::<i32>().ok_or_else(|| wrong(i))
+    }
+}

@@ -1,0 +1,4 @@
+//! Objects of tables, written and read back, whole and damaged.
+
+mod commits;
+mod spec;

@@ -1,0 +1,215 @@
+//! Plans: the files of a state that a scan has to read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tarsia_filter::{Expr, Filter};
+use tarsia_table_meta::{
+    Commit, Entry, EntryKind, EntryOp, FieldId, FileId, Partition, Partitioning, TableSchema,
+};
+
+use crate::error::{Error, Result};
+use crate::objects::Objects;
+use crate::steps::Desk;
+
+/// A data file, and what belongs to it.
+#[derive(Debug, Clone)]
+pub(crate) struct PlannedFile {
+    pub(crate) entry: Entry,
+    /// Entries with rows that are deleted of it.
+    pub(crate) deletes: Vec<Arc<Entry>>,
+    /// Whether all rows pass the filter, by their partition.
+    pub(crate) all_pass: bool,
+}
+
+/// Proofs about a filter by the partitions of files.
+pub(crate) struct Pruner {
+    filter: Option<Filter>,
+    /// Ids of the fields of the schema, by place.
+    ids: Vec<FieldId>,
+    partitionings: HashMap<u32, Partitioning>,
+}
+
+/// A verdict on files of some partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) may_pass: bool,
+    pub(crate) all_pass: bool,
+}
+
+impl Pruner {
+    pub(crate) fn new(
+        commit: &Commit,
+        schema: &TableSchema,
+        filter: Option<&Expr>,
+    ) -> Result<Self> {
+        let filter = filter
+            .map(|filter| filter.bind(&schema.arrow()))
+            .transpose()?;
+        let partitionings = commit.specs.iter().map(|spec| {
+            let partitioning = Partitioning::new(spec, schema);
+            Ok((
+                spec.id,
+                partitioning.map_err(|error| Error::corrupt(error.to_string()))?,
+            ))
+        });
+        Ok(Self {
+            filter,
+            ids: schema.fields().iter().map(|field| field.id).collect(),
+            partitionings: partitionings.collect::<Result<_>>()?,
+        })
+    }
+
+    pub(crate) fn partitioning(&self, spec: u32) -> Result<&Partitioning> {
+        let found = self.partitionings.get(&spec);
+        found.ok_or_else(|| Error::corrupt(format!("there is no partition spec {spec}")))
+    }
+
+    /// Verdicts on runs of files whose partitions lie between two, with both ends.
+    pub(crate) fn verdicts(&self, runs: &[[&Partition; 2]]) -> Result<Vec<Verdict>> {
+        let anything = Verdict {
+            may_pass: true,
+            all_pass: self.filter.is_none(),
+        };
+        let mut verdicts = vec![anything; runs.len()];
+        let Some(filter) = &self.filter else {
+            return Ok(verdicts);
+        };
+        for (spec, partitioning) in &self.partitionings {
+            let is_of = |run: &[&Partition; 2]| run.iter().all(|it| it.spec == *spec);
+            let places: Vec<_> = (0..runs.len())
+                .filter(|i| runs.get(*i).is_some_and(is_of))
+                .collect();
+            let of_spec = places.iter().filter_map(|i| runs.get(*i));
+            let of_spec: Vec<[&[u8]; 2]> = of_spec
+                .map(|run| run.map(|it| it.values.as_slice()))
+                .collect();
+            if of_spec.is_empty() || partitioning.spec().fields.is_empty() {
+                continue;
+            }
+            let (mut some, mut every) = (vec![true; places.len()], vec![true; places.len()]);
+            for conjunct in filter.conjuncts() {
+                let bounds = conjunct.fields().iter().map(|place| {
+                    let id = self.ids.get(*place).copied();
+                    let id = id.ok_or_else(|| Error::invalid("a filter of another schema"))?;
+                    Ok(partitioning.bounds(id, &of_spec)?)
+                });
+                let bounds = bounds.collect::<Result<Vec<_>>>()?;
+                let proof = conjunct.prove(&bounds, of_spec.len())?;
+                for i in 0..of_spec.len() {
+                    if let (Some(some), Some(every)) = (some.get_mut(i), every.get_mut(i)) {
+                        *some &= proof.some_may_pass.value(i);
+                        *every &= proof.all_pass.value(i);
+                    }
+                }
+            }
+            for ((place, may_pass), all_pass) in places.into_iter().zip(some).zip(every) {
+                if let Some(verdict) = verdicts.get_mut(place) {
+                    *verdict = Verdict { may_pass, all_pass };
+                }
+            }
+        }
+        Ok(verdicts)
+    }
+}
+
+/// Entries of a state that may matter to a filter.
+async fn entries(
+    desk: &Desk,
+    objects: &Objects,
+    commit: &Commit,
+    pruner: &Pruner,
+) -> Result<Vec<Entry>> {
+    let ends: Vec<_> = commit
+        .manifests
+        .iter()
+        .map(|row| [&row.first, &row.last])
+        .collect();
+    let verdicts = pruner.verdicts(&ends)?;
+    let wanted = commit.manifests.iter().zip(verdicts);
+    let wanted: Vec<_> = wanted
+        .filter(|(_, it)| it.may_pass)
+        .map(|(row, _)| row.clone())
+        .collect();
+    let mut entries: Vec<Entry> = commit
+        .entries
+        .iter()
+        .chain(&commit.own_entries)
+        .cloned()
+        .collect();
+    for file in objects.manifests(desk, &wanted).await? {
+        let runs = file.runs();
+        let ends: Vec<_> = runs.iter().map(|(_, ends)| *ends).collect();
+        let verdicts = pruner.verdicts(&ends)?;
+        let mut wanted: Vec<std::ops::Range<u64>> = Vec::new();
+        for ((rows, _), _) in runs.iter().zip(verdicts).filter(|(_, it)| it.may_pass) {
+            match wanted.last_mut() {
+                Some(last) if last.end == rows.start => last.end = rows.end,
+                _ => wanted.push(rows.clone()),
+            }
+        }
+        for rows in wanted {
+            entries.extend(file.entries(rows)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// The files that a scan has to read, in the order of their rows.
+pub(crate) async fn plan(
+    desk: &Desk,
+    objects: &Objects,
+    commit: &Commit,
+    pruner: &Pruner,
+) -> Result<Vec<PlannedFile>> {
+    let entries = entries(desk, objects, commit, pruner).await?;
+    let ends: Vec<_> = entries
+        .iter()
+        .map(|it| [&it.partition, &it.partition])
+        .collect();
+    let verdicts = pruner.verdicts(&ends)?;
+    // Of the entries of a file the newest one counts.
+    let mut newest: HashMap<FileId, (Entry, Verdict)> = HashMap::new();
+    for (entry, verdict) in entries
+        .into_iter()
+        .zip(verdicts)
+        .filter(|(_, it)| it.may_pass)
+    {
+        let is_newer = |known: &Entry| (entry.seq, entry.op) > (known.seq, known.op);
+        if newest
+            .get(&entry.file)
+            .is_none_or(|(known, _)| is_newer(known))
+        {
+            newest.insert(entry.file, (entry, verdict));
+        }
+    }
+    let mut files = Vec::new();
+    let mut deletes: HashMap<FileId, Vec<Arc<Entry>>> = HashMap::new();
+    for (entry, verdict) in newest.into_values().filter(|(it, _)| it.op == EntryOp::Add) {
+        match entry.kind {
+            EntryKind::Data => files.push(PlannedFile {
+                entry,
+                deletes: Vec::new(),
+                all_pass: verdict.all_pass,
+            }),
+            EntryKind::Deletes => {
+                let entry = Arc::new(entry);
+                for target in &entry.targets {
+                    deletes.entry(target.file).or_default().push(entry.clone());
+                }
+            }
+            EntryKind::Update => {
+                let what = format!("file {}: updates of columns", entry.file);
+                return Err(Error::new(crate::error::ErrorKind::Unsupported, what));
+            }
+        }
+    }
+    for file in &mut files {
+        let of_file = deletes.remove(&file.entry.file).unwrap_or_default();
+        let applies = |entry: &Arc<Entry>| entry.seq >= file.entry.seq;
+        file.deletes = of_file.into_iter().filter(applies).collect();
+        file.deletes.sort_by_key(|entry| (entry.seq, entry.ordinal));
+    }
+    files.sort_by(|one, other| one.entry.order(&other.entry));
+    Ok(files)
+}

@@ -1,0 +1,390 @@
+//! Transactions: changes that are made with a state in view, and committed once.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use tarsia::RowSet;
+use tarsia_filter::Expr;
+use tarsia_table_meta::names::ObjectKind;
+use tarsia_table_meta::{
+    Alter, Entry, EntryKind, EntryOp, FieldId, FileId, ObjectId, Operation, Partition,
+    Partitioning, RefEntry, TableSchema, TxnId, entries_from_bytes, entries_to_bytes,
+};
+
+use crate::deletes::deletes;
+use crate::drive::drive;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Committed, Draft, Wish, Work, commit};
+use crate::scan::{Origin, matching_rows};
+use crate::snapshot::Snapshot;
+use crate::spec::{AlterField, CommitInfo, said};
+use crate::steps::{Need, Steps};
+use crate::write::{FileOptions, RowWriter};
+
+/// Descriptions of files that a task wrote, as bytes that can be sent to the process that commits them.
+///
+/// The files are in the table's store already. Nobody sees their rows until they are committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entries(Vec<u8>);
+
+impl Entries {
+    /// Takes bytes that [`Entries::as_bytes`] returned. They are checked when they are added to a transaction.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Changes that are made with a state in view. Others see none of them, and then all of them at once.
+///
+/// A transaction that is dropped leaves files that nothing refers to.
+pub struct Transaction {
+    snapshot: Snapshot,
+    branch: String,
+    base: RefEntry,
+    txn: TxnId,
+    info: CommitInfo,
+    options: FileOptions,
+    /// The schema with the changes so far, and its object.
+    schema: Arc<TableSchema>,
+    schema_id: ObjectId,
+    n_added_fields: u64,
+    alters: Vec<Alter>,
+    schemas: Vec<Need>,
+    added: Vec<Entry>,
+    removed: BTreeMap<FileId, Entry>,
+    deleted: BTreeMap<FileId, (Partition, RowSet)>,
+    written: HashSet<FieldId>,
+}
+
+impl Transaction {
+    pub(crate) fn new(
+        snapshot: Snapshot,
+        branch: &str,
+        base: RefEntry,
+        txn: TxnId,
+        info: CommitInfo,
+        options: FileOptions,
+    ) -> Self {
+        Self {
+            schema: Arc::new(snapshot.schema().clone()),
+            schema_id: snapshot.commit().schema,
+            snapshot,
+            branch: branch.to_owned(),
+            base,
+            txn,
+            info,
+            options,
+            n_added_fields: 0,
+            alters: Vec::new(),
+            schemas: Vec::new(),
+            added: Vec::new(),
+            removed: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            written: HashSet::new(),
+        }
+    }
+
+    /// The state that it has in view.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Names the transaction, for [`Table::outcome`](crate::Table::outcome).
+    pub fn id(&self) -> TxnId {
+        self.txn
+    }
+
+    /// Options of the files that it writes.
+    pub fn set_file_options(&mut self, options: FileOptions) {
+        self.options = options;
+    }
+
+    /// Adds rows. Fields are found by name, and each field of the table must be there. Returns the number of rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for rows whose fields lack, exceed or contradict the table's, with the field; what
+    /// the reader and the store meet.
+    pub fn append(&mut self, reader: impl RecordBatchReader) -> Result<u64> {
+        let (entries, n_rows) = self.write(reader)?;
+        self.added.extend(entries);
+        Ok(n_rows)
+    }
+
+    /// Writes rows without adding them: for a task whose files another process commits, by [`Transaction::add`].
+    ///
+    /// # Errors
+    /// As [`Transaction::append`].
+    pub fn write_entries(&mut self, reader: impl RecordBatchReader) -> Result<Entries> {
+        let (mut entries, _) = self.write(reader)?;
+        entries.sort_by(Entry::order);
+        Ok(Entries(entries_to_bytes(&entries)?))
+    }
+
+    /// Adds files that tasks wrote. A task whose entries are added twice is refused.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for bytes that are no entries; [`ErrorKind::InvalidInput`] for entries of another schema
+    /// or partition spec than this transaction has in view, and for a file that was added already.
+    pub fn add(&mut self, entries: &Entries) -> Result<()> {
+        let entries = entries_from_bytes(&entries.0)?;
+        let known: HashSet<FileId> = self.added.iter().map(|entry| entry.file).collect();
+        let spec = self.snapshot.commit().spec().map_or(0, |spec| spec.id);
+        for entry in &entries {
+            let bad = |why: &str| {
+                Err(Error::invalid(format!(
+                    "file {} of a task: {why}",
+                    entry.file
+                )))
+            };
+            if entry.op != EntryOp::Add || entry.kind != EntryKind::Data {
+                return bad("it holds no rows");
+            }
+            if entry.schema != Some(self.schema_id) || entry.partition.spec != spec {
+                return bad("it was written for another schema than the transaction has");
+            }
+            if known.contains(&entry.file) {
+                return bad("it was added already");
+            }
+        }
+        self.written
+            .extend(self.schema.fields().iter().map(|field| field.id));
+        self.added.extend(entries);
+        Ok(())
+    }
+
+    fn write(&mut self, reader: impl RecordBatchReader) -> Result<(Vec<Entry>, u64)> {
+        let spec = self.snapshot.commit().spec().cloned().unwrap_or_default();
+        let mut writer = RowWriter::new(
+            self.snapshot.store().clone(),
+            self.schema.clone(),
+            self.schema_id,
+            Partitioning::new(&spec, &self.schema)?,
+            self.options.clone(),
+        );
+        // A reader without batches has a schema, too.
+        writer.write(&RecordBatch::new_empty(reader.schema()))?;
+        for batch in reader {
+            writer.write(&batch?)?;
+        }
+        self.written
+            .extend(self.schema.fields().iter().map(|field| field.id));
+        writer.finish()
+    }
+
+    /// Deletes the rows of the state in view for which a condition is true. Files of which all rows go are removed
+    /// without being read where their partition proves it. Returns the number of rows.
+    ///
+    /// Rows that this transaction adds, or that others add meanwhile, stay.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a condition that does not fit; errors of the store.
+    pub fn delete_where(&mut self, filter: &Expr) -> Result<u64> {
+        let mut n_rows = 0;
+        for planned in self.snapshot.plan(Some(filter))? {
+            let file = planned.entry.file;
+            if self.removed.contains_key(&file) {
+                continue;
+            }
+            let (mut rows, live) = matching_rows(&self.snapshot, &planned, filter)?;
+            if let Some((_, deleted)) = self.deleted.get(&file) {
+                rows = rows.difference(deleted);
+            }
+            n_rows += rows.len();
+            self.delete(planned.entry, &rows, &live);
+        }
+        Ok(n_rows)
+    }
+
+    /// Deletes rows by their names. Returns the number of rows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a row that is not in the state in view, or that this transaction deleted before;
+    /// errors of the store.
+    pub fn delete_rows(&mut self, origins: &[Origin]) -> Result<u64> {
+        let mut by_file: BTreeMap<FileId, RowSet> = BTreeMap::new();
+        for origin in origins {
+            let rows = by_file.entry(origin.file).or_default();
+            rows.insert_range(origin.position..origin.position.saturating_add(1));
+        }
+        let files = crate::objects::by(self.snapshot.plan(None)?, |file| file.entry.file);
+        let mut checked = Vec::new();
+        for (file, rows) in &by_file {
+            let missing = |row: Option<u64>| {
+                let what = format!(
+                    "row {} of file {file} is not in this state",
+                    row.unwrap_or(0)
+                );
+                Error::not_found(what)
+            };
+            let planned = files.get(file).ok_or_else(|| missing(rows.last()))?;
+            let mut live = RowSet::new();
+            live.insert_range(0..planned.entry.rows);
+            let live = live.difference(&crate::deletes::deleted_rows(
+                self.snapshot.store(),
+                planned,
+            )?);
+            let left = match (self.removed.contains_key(file), self.deleted.get(file)) {
+                (true, _) => RowSet::new(),
+                (_, Some((_, deleted))) => live.difference(deleted),
+                (_, None) => live.clone(),
+            };
+            if !rows.is_subset(&left) {
+                return Err(missing(rows.difference(&left).last()));
+            }
+            checked.push((planned.entry.clone(), rows, live));
+        }
+        let mut n_rows = 0;
+        for (entry, rows, live) in checked {
+            n_rows += rows.len();
+            self.delete(entry, rows, &live);
+        }
+        Ok(n_rows)
+    }
+
+    fn delete(&mut self, entry: Entry, rows: &RowSet, live: &RowSet) {
+        let before = self.deleted.remove(&entry.file).map(|(_, rows)| rows);
+        let deleted = before.unwrap_or_default().union(rows);
+        if !deleted.is_empty() && live.is_subset(&deleted) {
+            self.removed.insert(entry.file, entry);
+        } else if !deleted.is_empty() {
+            self.deleted.insert(entry.file, (entry.partition, deleted));
+        }
+    }
+
+    /// Deletes the rows for which a condition is true, and adds others, at once. Returns the numbers of both.
+    ///
+    /// # Errors
+    /// As [`Transaction::delete_where`] and [`Transaction::append`].
+    pub fn replace_where(
+        &mut self,
+        filter: &Expr,
+        reader: impl RecordBatchReader,
+    ) -> Result<[u64; 2]> {
+        Ok([self.delete_where(filter)?, self.append(reader)?])
+    }
+
+    /// Changes the schema. Rows that are added after that have the new one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a field that there is not; [`ErrorKind::InvalidInput`] for changes that contradict
+    /// the schema, and for those of a field that rows are partitioned by (other than its name and its place).
+    pub fn alter(&mut self, changes: &[AlterField]) -> Result<()> {
+        let mut schema = (*self.schema).clone();
+        let mut alters = Vec::new();
+        let mut n_added = self.n_added_fields;
+        for change in changes {
+            let alter = change.resolve(&schema, &self.txn, n_added)?;
+            n_added += u64::from(matches!(alter, Alter::Add { .. }));
+            self.check_partitions(&alter, &schema)?;
+            schema = schema.altered(std::slice::from_ref(&alter))?;
+            alters.push(alter);
+        }
+        let id = self.snapshot.commit().schema;
+        let all: Vec<Alter> = self.alters.iter().chain(&alters).cloned().collect();
+        let shared = self.snapshot.shared();
+        let object = {
+            let all = all.clone();
+            shared.run(|desk, objects| async move { objects.altered(&desk, id, &all).await })?
+        };
+        let bytes = object.to_bytes()?;
+        self.schema_id = ObjectId::of(&bytes);
+        shared.objects.keep_schema(self.schema_id, &bytes)?;
+        self.schemas.push(Need::Put {
+            key: ObjectKind::Schema.key(&self.schema_id),
+            bytes: Arc::new(bytes),
+        });
+        (self.schema, self.alters, self.n_added_fields) = (Arc::new(schema), all, n_added);
+        Ok(())
+    }
+
+    fn check_partitions(&self, alter: &Alter, schema: &TableSchema) -> Result<()> {
+        let mut specs = self
+            .snapshot
+            .commit()
+            .specs
+            .iter()
+            .flat_map(|spec| &spec.fields);
+        let is_source = specs.any(|field| field.source == alter.id());
+        match alter {
+            Alter::Drop { id } | Alter::Widen { id, .. } if is_source => {
+                let name = schema.by_id(*id).map_or("?", |field| field.field.name());
+                let what = format!(
+                    "rows are partitioned by field `{}`: it stays as it is",
+                    name.escape_debug()
+                );
+                Err(Error::invalid(what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether nothing was changed so far.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty()
+            && self.removed.is_empty()
+            && self.deleted.is_empty()
+            && self.alters.is_empty()
+    }
+
+    /// Commits the changes. What others committed meanwhile is no obstacle unless it changed the same things.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`], which says with what; [`ErrorKind::Unknown`] if no answer of the store says whether the
+    /// commit was made; [`ErrorKind::TooOld`]; [`ErrorKind::InvalidInput`] if nothing was changed.
+    pub fn commit(self) -> Result<Committed> {
+        let store = self.snapshot.store().clone();
+        drive(&store, self.commit_steps()?)
+    }
+
+    /// The protocol of [`Transaction::commit`] as steps, for drivers other than [`drive`].
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`], before anything is asked of the store but sets of deleted rows that are written.
+    pub fn commit_steps(self) -> Result<Steps<Result<Committed>>> {
+        if self.is_empty() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "the transaction changes nothing",
+            ));
+        }
+        let is_deleting = !self.removed.is_empty() || !self.deleted.is_empty();
+        let op = match (self.added.is_empty(), is_deleting) {
+            (true, false) => Operation::Alter,
+            (false, false) => Operation::Append,
+            (true, true) => Operation::Delete,
+            (false, true) => Operation::Replace,
+        };
+        let mut entries = deletes(self.snapshot.store(), &self.deleted)?;
+        entries.extend(self.removed.values().map(|entry| entry.removal(0)));
+        entries.extend(self.added);
+        let wish = Wish {
+            branch: self.branch,
+            base: self.base,
+            work: Work::Change(Draft {
+                op,
+                entries,
+                alters: self.alters,
+                schemas: self.schemas,
+                written: self.written,
+            }),
+            said: said(self.txn, &self.info),
+        };
+        let objects = self.snapshot.shared().objects.clone();
+        Ok(Steps::new(|desk| commit(desk, objects, wish)))
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("id", &self.txn)
+            .field("branch", &self.branch)
+            .finish()
+    }
+}
