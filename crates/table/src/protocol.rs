@@ -4,7 +4,8 @@
 //! 2. What came in between is read. If my change is among it, that is all. Else it is checked for conflicts.
 //! 3. The commit and its manifests and schema are written: plain puts, since their names are digests.
 //! 4. The next ref entry is created. On any answer but success it is read: mine is success; another's begins again;
-//!    absent is tried again with the same bytes, since the request may still arrive.
+//!    absent is tried again with the same bytes, since the request may still arrive. An entry of mine that was read
+//!    after such an answer is created once more: that it exists is what a store answers when it is there for good.
 //!
 //! A crash before 4 leaves objects that nothing refers to, after it the commit is there. Nothing is deleted. Checked by
 //! a model for 3 writers and 2 faults; ref entries that are never deleted are what makes it hold.
@@ -123,7 +124,7 @@ pub(crate) async fn commit(desk: Desk, objects: Arc<Objects>, wish: Wish) -> Res
             time: wish.said.time.max(tip.time),
             tool: wish.said.tool.clone(),
         };
-        match create(&desk, &wish.branch, &entry).await? {
+        match create(&desk, &wish.branch, Some(&tip), &entry).await? {
             None => {
                 if let Round::Write(built) = built {
                     objects.keep_commit(built.id, built.commit);
@@ -253,16 +254,20 @@ async fn change_on(
     })
 }
 
-/// Creates a ref entry. Returns the entry of somebody else that was there before; `None` if this one is there.
+/// Creates a ref entry behind `newest`. Returns the entry of somebody else that was there before; `None` if this one is there.
 ///
 /// # Errors
 /// [`ErrorKind::Unknown`] if it cannot be found out.
 pub(crate) async fn create(
     desk: &Desk,
     branch: &str,
+    newest: Option<&RefEntry>,
     entry: &RefEntry,
 ) -> Result<Option<RefEntry>> {
     let key = names::ref_key(branch, entry.n)?;
+    if let Some(newest) = newest {
+        settle(desk, branch, newest, &key).await?;
+    }
     let bytes = Arc::new(entry.to_bytes()?);
     let mut last = None;
     // Whether a request may have been done, or may still arrive.
@@ -272,6 +277,8 @@ pub(crate) async fn create(
             key: key.clone(),
             bytes: bytes.clone(),
         };
+        // A read alone may show an entry that a loss of power takes back.
+        let mut is_settled = false;
         match desk.ask_one(need).await {
             Answer::Done => return Ok(None),
             Answer::Failed(error) => {
@@ -287,10 +294,11 @@ pub(crate) async fn create(
                 last = Some(error.to_string());
             }
             // The entry that is there may be mine, made by a request whose answer was lost.
-            _ => {}
+            _ => is_settled = true,
         }
         match refs::entry(desk, branch, entry.n).await {
-            Ok(Some(found)) if found == *entry => return Ok(None),
+            Ok(Some(found)) if found == *entry && is_settled => return Ok(None),
+            Ok(Some(found)) if found == *entry => {}
             Ok(Some(other)) => return Ok(Some(other)),
             Ok(None) => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => return Err(error),
@@ -317,4 +325,29 @@ pub(crate) async fn create(
             Err(Error::new(ErrorKind::Store, what).of_object(&key))
         }
     }
+}
+
+/// Makes sure that the newest entry survives a loss of power, before one behind it is created at `key`. Where both lie
+/// in one folder, the second is not there for good without the first.
+async fn settle(desk: &Desk, branch: &str, newest: &RefEntry, key: &str) -> Result<()> {
+    let before = names::ref_key(branch, newest.n)?;
+    if folder_of(&before) == folder_of(key) {
+        return Ok(());
+    }
+    let need = Need::PutIfAbsent {
+        key: before.clone(),
+        bytes: Arc::new(newest.to_bytes()?),
+    };
+    match desk.ask_one(need).await {
+        Answer::Done | Answer::Exists => Ok(()),
+        Answer::Failed(error) => {
+            let what = format!("nothing was committed: {error}");
+            Err(Error::new(ErrorKind::Store, what).of_object(&before))
+        }
+        other => Err(unexpected(other)),
+    }
+}
+
+fn folder_of(key: &str) -> &str {
+    key.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

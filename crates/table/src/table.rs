@@ -145,7 +145,7 @@ impl Table {
                 time: said.time,
                 tool: said.tool,
             };
-            match create(&desk, MAIN, &entry).await? {
+            match create(&desk, MAIN, None, &entry).await? {
                 None => Ok(root),
                 Some(_) => Err(Error::new(
                     ErrorKind::Exists,
@@ -493,7 +493,7 @@ impl Table {
                         .max(newest.as_ref().map_or(0, |newest| newest.time)),
                     tool: said.tool.clone(),
                 };
-                match create(&desk, &name, &entry).await? {
+                match create(&desk, &name, newest.as_ref(), &entry).await? {
                     None => return Ok(()),
                     other => newest = refs::newest(&desk, &name, other).await?,
                 }
@@ -605,7 +605,7 @@ impl Table {
             if entry.commit == head.commit {
                 return Ok(0);
             }
-            match create(&desk, &name, &entry).await? {
+            match create(&desk, &name, Some(&head), &entry).await? {
                 None => Ok(rebased.1),
                 Some(_) => {
                     let what = format!("branch `{}` was changed meanwhile", name.escape_debug());

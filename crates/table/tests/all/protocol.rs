@@ -399,3 +399,43 @@ fn an_error_that_says_nothing_was_done_is_returned_at_once() {
     assert_eq!(error.kind(), ErrorKind::Store);
     assert!(error.to_string().contains("read only"), "{error}");
 }
+
+/// An entry that is read may be gone after a loss of power. That a store says that it exists means that it is not.
+#[test]
+fn an_entry_behind_a_lost_answer_is_created_once_more() {
+    let store = SimulatedStore::new();
+    let spec = tarsia_table::TableSpec::new(batch(&[]).schema());
+    let table = Table::create(Arc::new(store.clone()), &spec, &info("")).unwrap();
+    let mut txn = table.begin("main", info("x")).unwrap();
+    txn.append(reader(&batch(&[(1, "x")]))).unwrap();
+    let mut steps = txn.commit_steps().unwrap();
+    let (mut answers, mut created, mut n_creates) = (Vec::new(), None, 0);
+    let committed = loop {
+        match steps.next(answers) {
+            Step::Done(outcome) => break outcome.unwrap(),
+            Step::Needs(needs) => {
+                let answer = |need: &Need| match need {
+                    Need::PutIfAbsent { bytes, .. } => {
+                        n_creates += 1;
+                        match created.replace(bytes.clone()) {
+                            None => Answer::Failed(StoreError::new(
+                                StoreErrorKind::Unknown,
+                                "x",
+                                "the folder was not synced",
+                            )),
+                            Some(before) => {
+                                assert_eq!(before, *bytes);
+                                Answer::Exists
+                            }
+                        }
+                    }
+                    Need::Get { .. } => Answer::Got(created.as_ref().map(|bytes| bytes.to_vec())),
+                    Need::Put { .. } | Need::Wait(_) => Answer::Done,
+                    _ => panic!("nothing else is needed"),
+                };
+                answers = needs.iter().map(answer).collect();
+            }
+        }
+    };
+    assert_eq!((committed.n, committed.was_there, n_creates), (1, false, 2));
+}
