@@ -48,6 +48,8 @@ impl Drop for Turn {
 const STALL_MAX: Duration = Duration::from_secs(20);
 /// Bytes written at once.
 const PIECE_BYTES: usize = 64 << 10;
+/// Time that a connection makes up for after it was late.
+const LATE_MAX: Duration = Duration::from_millis(5);
 
 /// A request as it came in.
 #[derive(Debug, Clone)]
@@ -72,6 +74,15 @@ impl Request {
     pub fn start(&self) -> Option<u64> {
         let range = self.header("range")?.strip_prefix("bytes=")?;
         range.split('-').next()?.parse().ok()
+    }
+
+    /// Returns the bytes that are asked for of an object of `size` bytes: all, if the request names no range. `None` if
+    /// the object has none of them.
+    pub fn range(&self, size: u64) -> Option<Range<u64>> {
+        match self.header("range") {
+            Some(range) => range_of(range, size),
+            None => Some(0..size),
+        }
     }
 
     /// The name of the object. Google's dialect spells slashes otherwise.
@@ -248,7 +259,18 @@ impl Server {
 
     /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Request> {
-        lock(&self.shared.requests).clone()
+        self.requests_from(0)
+    }
+
+    /// Returns all requests so far but the first `index`.
+    pub fn requests_from(&self, index: usize) -> Vec<Request> {
+        let requests = lock(&self.shared.requests);
+        requests.iter().skip(index).cloned().collect()
+    }
+
+    /// Returns how many requests there were.
+    pub fn n_requests(&self) -> usize {
+        lock(&self.shared.requests).len()
     }
 
     /// Most requests that waited for their answers at the same time.
@@ -563,19 +585,29 @@ fn range_of(header: &str, size: u64) -> Option<Range<u64>> {
 /// Writes bytes no faster than the line is.
 fn send(shared: &Shared, writer: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     let rate = *lock(&shared.bytes_per_second);
+    let mut sent = None;
     for piece in bytes.chunks(PIECE_BYTES) {
         if let Some(rate) = rate {
-            let free = {
-                let mut line = lock(&shared.line);
-                *line = (*line).max(Instant::now())
-                    + Duration::from_secs_f64(piece.len() as f64 / rate as f64);
-                *line
-            };
+            let time = Duration::from_secs_f64(piece.len() as f64 / rate as f64);
+            let free = reserve(&mut lock(&shared.line), time, sent, Instant::now());
             thread::sleep(free.saturating_duration_since(Instant::now()));
+            sent = Some(free);
         }
         writer.write_all(piece)?;
     }
     Ok(())
+}
+
+/// Takes the line for `time`. Returns until when. A piece could go when the one before it was `sent`: threads wake up
+/// late, and a connection alone would else get a fifth less than the line has. A client that did not read for a while
+/// gets nothing of that time back.
+fn reserve(line: &mut Instant, time: Duration, sent: Option<Instant>, now: Instant) -> Instant {
+    let ready = match (sent, now.checked_sub(LATE_MAX)) {
+        (Some(sent), Some(earliest)) => sent.max(earliest),
+        _ => now,
+    };
+    *line = (*line).max(ready) + time;
+    *line
 }
 
 type Answer = (u16, Vec<(&'static str, String)>, String);
@@ -640,4 +672,46 @@ fn store(shared: &Shared, path: String, bytes: Vec<u8>, etag: String) {
         last_modified: Some("Tue, 01 Sep 2026 10:00:00 GMT".to_owned()),
     };
     lock(&shared.objects).insert(path, object);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_taken_in_turns_and_lateness_is_made_up_for() {
+        let ms = Duration::from_millis;
+        let start = Instant::now() + ms(1_000);
+        let mut line = start - ms(500);
+        // An idle line begins now.
+        let first = reserve(&mut line, ms(2), None, start);
+        assert_eq!(first, start + ms(2));
+        // The thread woke up 1 ms late.
+        let second = reserve(&mut line, ms(2), Some(first), start + ms(3));
+        assert_eq!(second, start + ms(4));
+        // Another connection waits for both.
+        let other = reserve(&mut line, ms(2), None, start + ms(3));
+        assert_eq!(other, start + ms(6));
+        // The client read nothing for a while.
+        let third = reserve(&mut line, ms(2), Some(second), start + ms(100));
+        assert_eq!(third, start + ms(97));
+    }
+
+    #[test]
+    fn ranges_of_requests() {
+        let request = |range: Option<&str>| {
+            let range = range.map(|range| ("range".to_owned(), range.to_owned()));
+            Request {
+                method: "GET".to_owned(),
+                target: "/".to_owned(),
+                headers: range.into_iter().collect(),
+                index: 0,
+            }
+        };
+        assert_eq!(request(None).range(10), Some(0..10));
+        assert_eq!(request(Some("bytes=2-5")).range(10), Some(2..6));
+        assert_eq!(request(Some("bytes=2-50")).range(10), Some(2..10));
+        assert_eq!(request(Some("bytes=-3")).range(10), Some(7..10));
+        assert_eq!(request(Some("bytes=10-12")).range(10), None);
+    }
 }
