@@ -34,6 +34,7 @@ mod packed;
 mod placement;
 mod projection;
 mod promise;
+mod read_ahead;
 mod reads;
 mod real_tables;
 mod reorder;
