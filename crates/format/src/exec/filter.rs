@@ -268,6 +268,7 @@ impl RowFilter {
             },
             rows: open.rows,
             passed: open.passed,
+            window: None,
         }))
     }
 
@@ -319,7 +320,7 @@ impl RowFilter {
             may_be_cut: false,
             as_entries: true,
         };
-        let Some(arrays) = reader.arrays(of, &open.rows)? else {
+        let Some(arrays) = reader.arrays(of, &open.rows, None)? else {
             return Ok(false);
         };
         for (field, array) in missing.into_iter().zip(arrays) {

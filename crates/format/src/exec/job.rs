@@ -14,6 +14,7 @@ use super::cancel::Cancel;
 use super::filter::RowFilter;
 use super::open_file::OpenFile;
 use super::pick::PickCost;
+use super::read_ahead::Window;
 use super::window::{Fields, Found, Passed, Reader};
 use crate::error::Result;
 use crate::plan::RowSelection;
@@ -96,13 +97,17 @@ impl Job {
         false
     }
 
-    /// The batches of some rows, as far as there are any.
-    pub(super) fn decode(&self, rows: &RowSelection) -> Result<Vec<RecordBatch>> {
+    /// The batches of some rows, as far as there are any. Blocks that are in the window are not read.
+    pub(super) fn decode(
+        &self,
+        rows: &RowSelection,
+        window: Option<Arc<Window>>,
+    ) -> Result<Vec<RecordBatch>> {
         self.cancel.check()?;
         let rows = rows.without(&self.without);
         match &self.filter {
             _ if rows.is_empty() => Ok(Vec::new()),
-            None => self.batches(Found::all(rows)),
+            None => self.batches(Found::all(rows, window)),
             Some(filter) => self.filtered(filter, rows),
         }
     }
@@ -189,7 +194,8 @@ impl Job {
                 may_be_cut: true,
                 as_entries: false,
             };
-            return self.reader().arrays(all, &found.rows);
+            let window = found.window.as_deref();
+            return self.reader().arrays(all, &found.rows, window);
         }
         let mut columns: Vec<Option<ArrayParts>> = fields.iter().map(|_| None).collect();
         for (place, known) in columns.iter_mut().zip(&found.known) {
@@ -243,7 +249,7 @@ impl Job {
             may_be_cut: false,
             as_entries: false,
         };
-        self.reader().arrays(of, rows)
+        self.reader().arrays(of, rows, None)
     }
 }
 

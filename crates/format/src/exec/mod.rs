@@ -14,6 +14,7 @@ mod narrow;
 mod open_file;
 mod pick;
 mod prepare;
+mod read_ahead;
 mod schedule;
 mod scratch;
 mod window;

@@ -13,6 +13,7 @@ use super::cancel::Cancel;
 use super::filter::{ConjunctCounts, RowFilter};
 use super::job::Job;
 use super::open_file::OpenFile;
+use super::read_ahead::{ReadAhead, Window};
 use crate::error::Result;
 use crate::plan::RowSelection;
 use crate::table::Projection;
@@ -53,6 +54,8 @@ pub(crate) struct Schedule {
     task_rows: usize,
     /// Batches that are begun before the caller asks for them.
     ahead: usize,
+    /// Windows of blocks that are read before their batches are begun.
+    read_ahead: Option<ReadAhead>,
     has_ended: bool,
 }
 
@@ -70,6 +73,8 @@ enum State {
 /// The rows of one batch. They are decoded once, by the first thread that runs the task.
 struct Task {
     rows: RowSelection,
+    /// Its blocks, if they are read ahead.
+    window: Option<Arc<Window>>,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -89,8 +94,9 @@ impl Task {
             }
             *state = State::Running { is_awaited: false };
         }
-        let result =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.decode(&self.rows)));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            job.decode(&self.rows, self.window.clone())
+        }));
         let before = std::mem::replace(&mut *self.lock(), State::Done(result));
         if matches!(before, State::Running { is_awaited: true }) {
             self.done.notify_all();
@@ -155,12 +161,23 @@ impl Schedule {
             false => 1,
         };
         job.split_columns &= threads > 1;
+        // With a filter or a limit, fewer blocks may be needed than all.
+        let read_ahead = match (&job.filter, wish.limit) {
+            (None, None) => ReadAhead::new(
+                &job.file,
+                &job.projection.columns,
+                &job.without,
+                &job.cancel,
+            ),
+            _ => None,
+        };
         Self {
             // One more than there are threads, so that no thread is idle while the caller looks at a batch.
             ahead: match threads > 1 && !job.split_columns {
                 true => threads + 1,
                 false => 1,
             },
+            read_ahead,
             job: Arc::new(job),
             pending: VecDeque::new(),
             ready: VecDeque::new(),
@@ -201,8 +218,11 @@ impl Schedule {
             let Some((rows, end)) = piece else {
                 return;
             };
+            let ahead = self.read_ahead.as_mut();
+            let window = ahead.and_then(|ahead| ahead.next(&self.rows, self.task_rows as u64));
             let task = Arc::new(Task {
                 rows,
+                window,
                 state: Mutex::new(State::Waiting),
                 done: Condvar::new(),
             });

@@ -18,6 +18,7 @@ use super::fields::{FieldsRead, rows_within};
 use super::open_file::OpenFile;
 use super::pick::FoundRows;
 use super::prepare::{Wanted, plan_all};
+use super::read_ahead::{Window, blocks_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, TableField};
@@ -42,14 +43,17 @@ pub(super) struct Found {
     pub(super) passed: Option<BooleanBuffer>,
     /// Fields of the projection that were decoded before, all rows of them. Empty if none was.
     pub(super) known: Vec<Option<ArrayRef>>,
+    /// Their blocks, if they are read ahead.
+    pub(super) window: Option<Arc<Window>>,
 }
 
 impl Found {
-    pub(super) fn all(rows: RowSelection) -> Self {
+    pub(super) fn all(rows: RowSelection, window: Option<Arc<Window>>) -> Self {
         Self {
             rows,
             passed: None,
             known: Vec::new(),
+            window,
         }
     }
 
@@ -72,6 +76,7 @@ impl Found {
             Self {
                 passed: self.passed.as_ref().map(|bits| bits.slice(at, len)),
                 known: known.collect(),
+                window: self.window.clone(),
                 rows,
             }
         };
@@ -110,20 +115,27 @@ impl Reader<'_> {
         )
     }
 
-    /// Decodes fields of some rows; `None` if there are too many for one batch.
+    /// Decodes fields of some rows; `None` if there are too many for one batch. Blocks come from the window, if it has
+    /// all of them.
     pub(super) fn arrays(
         &self,
         of: Fields<'_>,
         rows: &RowSelection,
+        window: Option<&Window>,
     ) -> Result<Option<Vec<ArrayParts>>> {
         let (file, n_rows) = (self.file, rows.len());
         let wanted = Wanted::Selected(rows);
+        // It has read what plans need, too.
+        let known = window.map(Window::read);
         let mut plans = plan_all(file, of.columns.iter().map(|column| (&**column, wanted)))?;
         if !of.may_be_cut {
             plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
         }
         self.cancel.check()?;
-        let blocks = file.source.fetch_once(&plans)?;
+        let blocks = match known.and_then(|known| blocks_of(known, &plans)) {
+            Some(blocks) => blocks,
+            None => file.source.fetch_once(&plans)?,
+        };
         let read = FieldsRead {
             file,
             fields: of.fields,

@@ -130,6 +130,13 @@ impl Source {
         self.reader.mapped().is_some()
     }
 
+    /// Whether each read waits for longer than its bytes take, as those of a store do: so the reader says by what it
+    /// joins to save one.
+    pub(crate) fn is_far(&self) -> bool {
+        let gap_bytes = self.reader.read_options(Access::Scan).gap_bytes;
+        !self.is_mapped() && gap_bytes > ReadOptions::LOCAL.gap_bytes
+    }
+
     /// A part of a file in memory.
     pub(crate) fn slice(&self, range: Range<u64>) -> Result<&[u8]> {
         let beyond = || {

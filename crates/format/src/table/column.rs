@@ -270,4 +270,24 @@ impl Column {
         let pages = self.pages.iter().filter(overlaps);
         pages.map(bytes).sum()
     }
+
+    /// About how many encoded bytes hold `rows`: of a page that holds others too, the part that their number says.
+    pub(crate) fn encoded_bytes_about(&self, rows: &Range<u64>) -> u64 {
+        let first = self
+            .pages
+            .partition_point(|page| page.rows().end <= rows.start);
+        let pages = self.pages.iter().skip(first);
+        let pages = pages.take_while(|page| page.rows().start < rows.end);
+        let bytes = pages.map(|page| {
+            let held = page.rows();
+            let n_wanted = rows
+                .end
+                .min(held.end)
+                .saturating_sub(rows.start.max(held.start));
+            let n_held = held.end.saturating_sub(held.start).max(1);
+            // Rows of a page fit into 32 bits, as its bytes do.
+            u64::from(page.descriptor.length).saturating_mul(n_wanted) / n_held
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
 }

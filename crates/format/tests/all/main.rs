@@ -35,6 +35,7 @@ mod packed;
 mod placement;
 mod projection;
 mod promise;
+mod read_ahead;
 mod reads;
 mod real_tables;
 mod reorder;

@@ -21,6 +21,7 @@ pub(crate) struct Slow {
     bytes: Vec<u8>,
     waves: AtomicU64,
     requests: AtomicU64,
+    read_bytes: AtomicU64,
 }
 
 impl Slow {
@@ -29,6 +30,7 @@ impl Slow {
             bytes,
             waves: AtomicU64::new(0),
             requests: AtomicU64::new(0),
+            read_bytes: AtomicU64::new(0),
         })
     }
 
@@ -38,14 +40,20 @@ impl Slow {
         (count(&self.waves), count(&self.requests))
     }
 
+    /// Bytes of all requests so far.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
+    }
+
     fn open(self: &Arc<Self>) -> File {
         let options = OpenOptions::new().with_threads(Threads::One);
         File::open_reader(self.clone(), options).unwrap()
     }
 
-    fn count(&self, requests: usize) {
+    fn count(&self, requests: usize, bytes: u64) {
         self.waves.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        self.read_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -55,7 +63,7 @@ impl ReadAt for Slow {
     }
 
     fn read_at(&self, place: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.count(1);
+        self.count(1, buf.len() as u64);
         let start = place as usize;
         let bytes = self.bytes.get(start..start + buf.len());
         buf.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -66,8 +74,11 @@ impl ReadAt for Slow {
         true
     }
 
-    fn read_options(&self, _access: Access) -> ReadOptions {
-        ReadOptions::REMOTE_TAKE
+    fn read_options(&self, access: Access) -> ReadOptions {
+        match access {
+            Access::Take => ReadOptions::REMOTE_TAKE,
+            Access::Scan => ReadOptions::REMOTE_SCAN,
+        }
     }
 
     fn read_ranges<'a>(
@@ -75,7 +86,11 @@ impl ReadAt for Slow {
         ranges: &[Range<u64>],
         options: ReadOptions,
     ) -> io::Result<Vec<ReadBytes<'a>>> {
-        self.count(coalesce(ranges, options.gap_bytes, options.request_bytes_max).len());
+        let requests = coalesce(ranges, options.gap_bytes, options.request_bytes_max);
+        let bytes = requests
+            .iter()
+            .map(|read| read.range.end - read.range.start);
+        self.count(requests.len(), bytes.sum());
         let parts = ranges.iter().map(|range| {
             let bytes = self.bytes.get(range.start as usize..range.end as usize);
             let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?.to_vec();

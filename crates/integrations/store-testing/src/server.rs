@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tarsia_store::{Policy, RemoteStore, StoreOptions, StoreUrl};
 
 use crate::dialect;
-use crate::state::{Fault, Object, Request, Shared, lock};
+use crate::state::{Fault, Object, Request, Shared, lock, range_of};
 
 /// Servers that run, and whether one of them runs alone.
 static RUNNING: Mutex<(usize, bool)> = Mutex::new((0, false));
@@ -51,6 +51,8 @@ impl Drop for Turn {
 const STALL_MAX: Duration = Duration::from_secs(20);
 /// Bytes written at once.
 const PIECE_BYTES: usize = 64 << 10;
+/// Time that a connection makes up for after it was late.
+const LATE_MAX: Duration = Duration::from_millis(5);
 
 /// A server; it stops when it is dropped.
 pub struct Server {
@@ -149,7 +151,18 @@ impl Server {
 
     /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Request> {
-        lock(&self.shared.requests).clone()
+        self.requests_from(0)
+    }
+
+    /// Returns all requests so far but the first `index`.
+    pub fn requests_from(&self, index: usize) -> Vec<Request> {
+        let requests = lock(&self.shared.requests);
+        requests.iter().skip(index).cloned().collect()
+    }
+
+    /// Returns how many requests there were.
+    pub fn n_requests(&self) -> usize {
+        lock(&self.shared.requests).len()
     }
 
     /// Most requests that waited for their answers at the same time.
@@ -462,31 +475,54 @@ fn get(
     }
 }
 
-/// The bytes of a header `Range`; `None` if there are none.
-fn range_of(header: &str, size: u64) -> Option<Range<u64>> {
-    let range = header.strip_prefix("bytes=")?;
-    let (start, end) = range.split_once('-')?;
-    let range = match start.parse::<u64>() {
-        Ok(start) => start..end.parse::<u64>().map_or(size, |end| (end + 1).min(size)),
-        Err(_) => size.saturating_sub(end.parse().ok()?)..size,
-    };
-    (!range.is_empty()).then_some(range)
-}
-
 /// Writes bytes no faster than the line is.
 fn send(shared: &Shared, writer: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     let rate = *lock(&shared.bytes_per_second);
+    let mut sent = None;
     for piece in bytes.chunks(PIECE_BYTES) {
         if let Some(rate) = rate {
-            let free = {
-                let mut line = lock(&shared.line);
-                *line = (*line).max(Instant::now())
-                    + Duration::from_secs_f64(piece.len() as f64 / rate as f64);
-                *line
-            };
+            let time = Duration::from_secs_f64(piece.len() as f64 / rate as f64);
+            let free = reserve(&mut lock(&shared.line), time, sent, Instant::now());
             thread::sleep(free.saturating_duration_since(Instant::now()));
+            sent = Some(free);
         }
         writer.write_all(piece)?;
     }
     Ok(())
+}
+
+/// Takes the line for `time`. Returns until when. A piece could go when the one before it was `sent`: threads wake up
+/// late, and a connection alone would else get a fifth less than the line has. A client that did not read for a while
+/// gets nothing of that time back.
+fn reserve(line: &mut Instant, time: Duration, sent: Option<Instant>, now: Instant) -> Instant {
+    let ready = match (sent, now.checked_sub(LATE_MAX)) {
+        (Some(sent), Some(earliest)) => sent.max(earliest),
+        _ => now,
+    };
+    *line = (*line).max(ready) + time;
+    *line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_taken_in_turns_and_lateness_is_made_up_for() {
+        let ms = Duration::from_millis;
+        let start = Instant::now() + ms(1_000);
+        let mut line = start - ms(500);
+        // An idle line begins now.
+        let first = reserve(&mut line, ms(2), None, start);
+        assert_eq!(first, start + ms(2));
+        // The thread woke up 1 ms late.
+        let second = reserve(&mut line, ms(2), Some(first), start + ms(3));
+        assert_eq!(second, start + ms(4));
+        // Another connection waits for both.
+        let other = reserve(&mut line, ms(2), None, start + ms(3));
+        assert_eq!(other, start + ms(6));
+        // The client read nothing for a while.
+        let third = reserve(&mut line, ms(2), Some(second), start + ms(100));
+        assert_eq!(third, start + ms(97));
+    }
 }

@@ -1,6 +1,7 @@
 //! Requests to the server, their faults, and what its threads share.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +29,15 @@ impl Request {
     pub fn start(&self) -> Option<u64> {
         let range = self.header("range")?.strip_prefix("bytes=")?;
         range.split('-').next()?.parse().ok()
+    }
+
+    /// Returns the bytes that are asked for of an object of `size` bytes: all, if the request names no range. `None` if
+    /// the object has none of them.
+    pub fn range(&self, size: u64) -> Option<Range<u64>> {
+        match self.header("range") {
+            Some(range) => range_of(range, size),
+            None => Some(0..size),
+        }
     }
 
     /// The name of the object. Google's dialect spells slashes otherwise.
@@ -113,4 +123,38 @@ pub(crate) struct Shared {
 /// Locks, whatever a thread that panicked left.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The bytes of a header `Range`; `None` if there are none.
+pub(crate) fn range_of(header: &str, size: u64) -> Option<Range<u64>> {
+    let range = header.strip_prefix("bytes=")?;
+    let (start, end) = range.split_once('-')?;
+    let range = match start.parse::<u64>() {
+        Ok(start) => start..end.parse::<u64>().map_or(size, |end| (end + 1).min(size)),
+        Err(_) => size.saturating_sub(end.parse().ok()?)..size,
+    };
+    (!range.is_empty()).then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_requests() {
+        let request = |range: Option<&str>| {
+            let range = range.map(|range| ("range".to_owned(), range.to_owned()));
+            Request {
+                method: "GET".to_owned(),
+                target: "/".to_owned(),
+                headers: range.into_iter().collect(),
+                index: 0,
+            }
+        };
+        assert_eq!(request(None).range(10), Some(0..10));
+        assert_eq!(request(Some("bytes=2-5")).range(10), Some(2..6));
+        assert_eq!(request(Some("bytes=2-50")).range(10), Some(2..10));
+        assert_eq!(request(Some("bytes=-3")).range(10), Some(7..10));
+        assert_eq!(request(Some("bytes=10-12")).range(10), None);
+    }
 }
