@@ -133,7 +133,7 @@ impl Transaction {
     /// or partition spec than this transaction has in view, and for a file that was added already.
     pub fn add(&mut self, entries: &Entries) -> Result<()> {
         let entries = entries_from_bytes(&entries.0)?;
-        let known: HashSet<FileId> = self.added.iter().map(|entry| entry.file).collect();
+        let mut known: HashSet<FileId> = self.added.iter().map(|entry| entry.file).collect();
         let spec = self.snapshot.commit().spec().map_or(0, |spec| spec.id);
         for entry in &entries {
             let bad = |why: &str| {
@@ -148,7 +148,7 @@ impl Transaction {
             if entry.schema != Some(self.schema_id) || entry.partition.spec != spec {
                 return bad("it was written for another schema than the transaction has");
             }
-            if known.contains(&entry.file) {
+            if !known.insert(entry.file) {
                 return bad("it was added already");
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
-use tarsia::{File, OpenOptions, WriteOptions, Writer};
+use tarsia::{File, OpenOptions, WriteOptions, Writer, WriterMemory};
 use tarsia_io::{Store, block_on};
 use tarsia_table_meta::{
     Entry, EntryKind, EntryOp, FileId, ObjectId, Partition, Partitioning, TableSchema, names,
@@ -66,8 +66,12 @@ impl RowWriter {
         schema: Arc<TableSchema>,
         schema_id: ObjectId,
         partitioning: Partitioning,
-        options: FileOptions,
+        mut options: FileOptions,
     ) -> Self {
+        // Files of one call are alike, and those of many partitions small.
+        if options.write.memory().is_none() {
+            options.write = options.write.with_memory(&WriterMemory::new());
+        }
         Self {
             arrow: schema.arrow(),
             store,
