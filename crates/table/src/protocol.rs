@@ -254,7 +254,8 @@ async fn change_on(
     })
 }
 
-/// Creates a ref entry behind `newest`. Returns the entry of somebody else that was there before; `None` if this one is there.
+/// Creates a ref entry behind `newest`. Returns the entry of somebody else that was there before; `None` if this one is
+/// there.
 ///
 /// # Errors
 /// [`ErrorKind::Unknown`] if it cannot be found out.
