@@ -98,7 +98,7 @@ fn wrong_usage_exits_with_2() {
     for (args, expected) in [
         (
             &["import", "a.csv"][..],
-            "error: the following required arguments were not provided: <OUT.tarsia>; try '--help'\n",
+            "error: the following required arguments were not provided: <IN>...; try '--help'\n",
         ),
         (
             &["import", "a.csv", "a.tarsia", "--preset", "best\nUsage"],
