@@ -162,10 +162,11 @@ impl Chooser {
         let Some(kept) = kept else {
             return Ok(None);
         };
-        // Files are small and written often, so that a search counts. But bytes of strings that are stored as they are
-        // cost the same whatever they are, and a search finds out whether those of this file are better as tokens.
+        // Files are small and written often, so that a search counts. But strings that are stored as they are, and
+        // values that hardly get smaller, cost the same whatever they are: a search finds out whether there is a better
+        // tree for those of this file.
         let is_searched = match values.recalls_other_file() {
-            true => kept.has(&self.fallback(ValueType::Bytes)?.id),
+            true => !kept.is_small || kept.has(&self.fallback(ValueType::Bytes)?.id),
             false => values.len() < KEPT_VALUES_MIN,
         };
         if is_searched {
@@ -209,6 +210,7 @@ impl Chooser {
             values.remember(Arc::new(FirstTree {
                 outline: Outline::of(&found.tree),
                 cost_per_value_ps: found.cost_per_value_ps(values),
+                is_small: found.bytes / 3 <= values.values().decoded_bytes() / 4,
             }));
         }
         Ok(())

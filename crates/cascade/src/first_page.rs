@@ -12,6 +12,8 @@ const DRIFT_PERCENT_MAX: u64 = 10;
 pub(crate) struct FirstTree {
     pub(crate) outline: Outline,
     pub(crate) cost_per_value_ps: u64,
+    /// Whether the values take much less than they are.
+    pub(crate) is_small: bool,
 }
 
 impl FirstTree {

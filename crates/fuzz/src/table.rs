@@ -194,14 +194,14 @@ pub fn json(bytes: &[u8]) {
         time: input.number(),
         tool: "fuzz".to_owned(),
     };
-    let written = entry.to_bytes().expect("short texts");
+    let written = entry.to_bytes("main").expect("short texts");
     let bytes = bytes_of(&mut input, &written);
-    if let Ok(found) = RefEntry::parse(&bytes, n) {
+    if let Ok(found) = RefEntry::parse(&bytes, "main", n) {
         accepted();
         // Nobody makes another entry of the same digest.
         assert!(found == entry || !bytes.starts_with(&written[..written.len() / 2]));
     }
-    let _ = Tag::parse(&bytes);
+    let _ = Tag::parse(&bytes, "v1");
     let _ = TableRoot::parse(&bytes);
     if let Ok(text) = str::from_utf8(&bytes) {
         let name = names::decode_name(text);

@@ -29,8 +29,8 @@
 //!     time: 1_780_000_000_000,
 //!     tool: "an example".to_owned(),
 //! };
-//! let bytes = entry.to_bytes()?;
-//! assert_eq!(RefEntry::parse(&bytes, 7)?, entry);
+//! let bytes = entry.to_bytes("Main")?;
+//! assert_eq!(RefEntry::parse(&bytes, "Main", 7)?, entry);
 //! assert_eq!(names::ref_key("Main", 7)?, "refs/heads/%4dain/fffffffffffff/ff8");
 //! # Ok::<(), tarsia_table_meta::Error>(())
 //! ```

@@ -121,14 +121,15 @@ impl RefEntry {
         self.op != RefOp::Delete
     }
 
-    /// The entry's bytes.
+    /// The entry's bytes, as one of this branch.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for texts that are too long.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    pub fn to_bytes(&self, branch: &str) -> Result<Vec<u8>> {
         check_text("an author", &self.author)?;
         check_text("the name of a tool", &self.tool)?;
         let mut fields = Map::new();
+        fields.insert("branch".to_owned(), branch.into());
         fields.insert("n".to_owned(), self.n.into());
         fields.insert("commit".to_owned(), self.commit.to_string().into());
         if let Some(before) = &self.before {
@@ -145,12 +146,13 @@ impl RefEntry {
         seal(fields)
     }
 
-    /// Reads entry `n`.
+    /// Reads entry `n` of a branch.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], also for an entry of another number.
-    pub fn parse(bytes: &[u8], n: u64) -> Result<Self> {
+    /// [`Error::Corrupt`], also for an entry of another branch or number.
+    pub fn parse(bytes: &[u8], branch: &str, n: u64) -> Result<Self> {
         let sealed = Sealed::parse("ref entry", bytes)?;
+        is_of(&sealed, "ref entry", "branch", branch)?;
         let found = sealed.number("n")?;
         if found != n {
             let what = format!("number {found} under the key of number {n}");
@@ -188,13 +190,14 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// The tag's bytes.
+    /// The tag's bytes, under this name.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for texts that are too long.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    pub fn to_bytes(&self, name: &str) -> Result<Vec<u8>> {
         check_text("an author", &self.author)?;
         let mut fields: Map<String, Value> = Map::new();
+        fields.insert("tag".to_owned(), name.into());
         fields.insert("commit".to_owned(), self.commit.to_string().into());
         fields.insert("message".to_owned(), self.message.as_str().into());
         fields.insert("author".to_owned(), self.author.as_str().into());
@@ -205,9 +208,10 @@ impl Tag {
     /// Reads a tag.
     ///
     /// # Errors
-    /// [`Error::Corrupt`].
-    pub fn parse(bytes: &[u8]) -> Result<Self> {
+    /// [`Error::Corrupt`], also for a tag of another name.
+    pub fn parse(bytes: &[u8], name: &str) -> Result<Self> {
         let sealed = Sealed::parse("tag", bytes)?;
+        is_of(&sealed, "tag", "tag", name)?;
         Ok(Self {
             commit: sealed.parsed("commit", "digest", ObjectId::parse)?,
             message: sealed.text("message")?.to_owned(),
@@ -215,6 +219,21 @@ impl Tag {
             time: sealed.number("time")?,
         })
     }
+}
+
+/// Refuses an object that was written under another name: somebody copied it.
+fn is_of(sealed: &Sealed<'_>, object: &'static str, field: &'static str, name: &str) -> Result<()> {
+    let found = sealed.text(field)?;
+    if found == name {
+        return Ok(());
+    }
+    let shown: String = found.chars().take(60).collect();
+    let what = format!(
+        "it is one of `{}`, under the key of `{}`",
+        shown.escape_debug(),
+        name.escape_debug()
+    );
+    Err(Error::corrupt(object, what))
 }
 
 #[cfg(test)]
@@ -240,25 +259,31 @@ mod tests {
         let mut entry = entry();
         for op in RefOp::ALL {
             entry.op = op;
-            let bytes = entry.to_bytes().unwrap();
+            let bytes = entry.to_bytes("Main").unwrap();
             assert!(bytes.len() < 450, "{}", bytes.len());
-            assert_eq!(RefEntry::parse(&bytes, 3), Ok(entry.clone()));
+            assert_eq!(RefEntry::parse(&bytes, "Main", 3), Ok(entry.clone()));
             assert_eq!(entry.is_live(), op != RefOp::Delete);
         }
         entry.before = None;
         entry.source = Some("Main".to_owned());
         assert_eq!(
-            RefEntry::parse(&entry.to_bytes().unwrap(), 3),
+            RefEntry::parse(&entry.to_bytes("a").unwrap(), "a", 3),
             Ok(entry.clone())
         );
-        let error = RefEntry::parse(&entry.to_bytes().unwrap(), 4).unwrap_err();
+        let error = RefEntry::parse(&entry.to_bytes("a").unwrap(), "b", 3).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("it is one of `a`, under the key of `b`")
+        );
+        let error = RefEntry::parse(&entry.to_bytes("a").unwrap(), "a", 4).unwrap_err();
         assert!(
             error
                 .to_string()
                 .contains("number 3 under the key of number 4")
         );
         entry.author = "x".repeat(2000);
-        assert!(entry.to_bytes().is_err());
+        assert!(entry.to_bytes("a").is_err());
     }
 
     #[test]
@@ -269,7 +294,9 @@ mod tests {
             author: String::new(),
             time: 0,
         };
-        assert_eq!(Tag::parse(&tag.to_bytes().unwrap()), Ok(tag));
+        let bytes = tag.to_bytes("v1").unwrap();
+        assert_eq!(Tag::parse(&bytes, "v1"), Ok(tag));
+        assert!(Tag::parse(&bytes, "v2").is_err());
     }
 
     #[test]

@@ -60,6 +60,9 @@ struct Fsck<'a> {
     report: FsckReport,
 }
 
+/// The keys of ref entries and tags begin so.
+const REFS_PREFIX: &str = "refs/";
+
 impl Table {
     /// Checks whatever ref entries and tags lead to. What is damaged is a finding, not an error.
     ///
@@ -67,9 +70,15 @@ impl Table {
     /// Errors of the store.
     pub fn fsck(&self, depth: Depth) -> Result<FsckReport> {
         let shared = self.shared();
-        let listed =
-            shared.run(|desk, _| async move { refs::list_all(&desk, List::new("")).await });
-        let sizes = listed?.0.into_iter().map(|it| (it.key, it.meta.size));
+        // What ref entries lead to was written before them: other writers may go on meanwhile.
+        let list = |prefix: &'static str| {
+            shared.run(|desk, _| async move { refs::list_all(&desk, List::new(prefix)).await })
+        };
+        let refs = list(REFS_PREFIX)?.0;
+        let others = list("")?.0.into_iter();
+        let others = others.filter(|it| !it.key.starts_with(REFS_PREFIX));
+        let sizes = refs.into_iter().chain(others);
+        let sizes = sizes.map(|it| (it.key, it.meta.size));
         let mut fsck = Fsck {
             shared,
             depth,
@@ -109,7 +118,7 @@ impl Fsck<'_> {
         let keys: Vec<String> = self
             .sizes
             .keys()
-            .filter(|key| key.starts_with("refs/"))
+            .filter(|key| key.starts_with(REFS_PREFIX))
             .cloned()
             .collect();
         for key in keys {

@@ -34,6 +34,9 @@ const ROUNDS_MAX: u32 = 200;
 /// Waits are random parts of this time, doubled at each try.
 const WAIT_MILLIS: u64 = 10;
 const WAIT_MILLIS_MAX: u64 = 5_000;
+/// After somebody else was faster, a writer waits no longer than some rounds of a slow store: later it would meet as
+/// many others, and starve.
+const LOST_WAIT_MILLIS_MAX: u64 = 400;
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +151,7 @@ pub(crate) async fn commit(desk: Desk, objects: Arc<Objects>, wish: Wish) -> Res
 
 /// A part of a time that grows with each round: random, as far as other writers are concerned.
 fn wait(said: &Said, round: u32) -> Duration {
-    let longest = WAIT_MILLIS_MAX.min(WAIT_MILLIS << round.min(16));
+    let longest = LOST_WAIT_MILLIS_MAX.min(WAIT_MILLIS << round.min(16));
     let [first, second, ..] = said.txn.0;
     let part = u64::from(first.rotate_left(round % 8)) * 256 + u64::from(second);
     Duration::from_millis(longest * part / 65_536)
@@ -269,7 +272,7 @@ pub(crate) async fn create(
     if let Some(newest) = newest {
         settle(desk, branch, newest, &key).await?;
     }
-    let bytes = Arc::new(entry.to_bytes()?);
+    let bytes = Arc::new(entry.to_bytes(branch)?);
     let mut last = None;
     // Whether a request may have been done, or may still arrive.
     let mut may_be_done = false;
@@ -337,7 +340,7 @@ async fn settle(desk: &Desk, branch: &str, newest: &RefEntry, key: &str) -> Resu
     }
     let need = Need::PutIfAbsent {
         key: before.clone(),
-        bytes: Arc::new(newest.to_bytes()?),
+        bytes: Arc::new(newest.to_bytes(branch)?),
     };
     match desk.ask_one(need).await {
         Answer::Done | Answer::Exists => Ok(()),

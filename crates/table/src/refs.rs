@@ -22,7 +22,9 @@ pub(crate) async fn get_json(desk: &Desk, key: String) -> Result<Option<Vec<u8>>
 pub(crate) async fn entry(desk: &Desk, branch: &str, n: u64) -> Result<Option<RefEntry>> {
     let key = names::ref_key(branch, n)?;
     let bytes = get_json(desk, key.clone()).await?;
-    let parsed = bytes.map(|bytes| RefEntry::parse(&bytes, n)).transpose();
+    let parsed = bytes
+        .map(|bytes| RefEntry::parse(&bytes, branch, n))
+        .transpose();
     parsed.map_err(|error| Error::from(error).of_object(&key))
 }
 
@@ -107,7 +109,7 @@ pub(crate) async fn back(
                 }
                 other => return Err(unexpected(other)),
             };
-            let entry = RefEntry::parse(&bytes, n);
+            let entry = RefEntry::parse(&bytes, branch, n);
             let entry = entry.map_err(|error| Error::from(error).of_object(&key))?;
             if !while_wanted(&entry) {
                 return Ok(entries);
@@ -123,7 +125,7 @@ pub(crate) async fn back(
 pub(crate) async fn tag(desk: &Desk, tag: &str) -> Result<Option<Tag>> {
     let key = names::tag_key(tag)?;
     let bytes = get_json(desk, key.clone()).await?;
-    let parsed = bytes.map(|bytes| Tag::parse(&bytes)).transpose();
+    let parsed = bytes.map(|bytes| Tag::parse(&bytes, tag)).transpose();
     parsed.map_err(|error| Error::from(error).of_object(&key))
 }
 

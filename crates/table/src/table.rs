@@ -516,7 +516,7 @@ impl Table {
         };
         let need = Need::PutIfAbsent {
             key: key.clone(),
-            bytes: Arc::new(tag.to_bytes()?),
+            bytes: Arc::new(tag.to_bytes(name)?),
         };
         let name = name.to_owned();
         self.shared.run(|desk, _| async move {

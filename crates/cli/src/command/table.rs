@@ -199,6 +199,9 @@ fn append(args: &TableAppend, places: &dyn Places) -> Result<(), Failure> {
     }
     let committed = txn.commit().map_err(failed(path))?;
     let was_there = if committed.was_there { "yes" } else { "no" };
+    if committed.was_there {
+        n_rows = 0;
+    }
     summarise(
         path,
         &[

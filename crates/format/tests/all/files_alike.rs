@@ -165,3 +165,20 @@ fn a_file_without_rows_leaves_nothing() {
     drop(Writer::new(Vec::new(), batch(&text).schema(), options).unwrap());
     assert!(first == write(&batch(&text), deterministic()));
 }
+
+/// Numbers that hardly get smaller cost the same under any tree that holds them, also those that another tree halves.
+#[test]
+fn numbers_after_random_ones_get_a_tree_of_their_own() {
+    let column = |number: &dyn Fn(u64) -> f64| {
+        let mut rng = Rng::new(7);
+        let numbers = (0..4_000).map(|_| number(rng.u64()));
+        let column: ArrayRef = Arc::new(arrow_array::Float64Array::from_iter_values(numbers));
+        RecordBatch::try_from_iter([("x", column)]).unwrap()
+    };
+    let random = column(&|bits| bits as f64 / u64::MAX as f64);
+    let prices = column(&|bits| (bits % 10_000) as f64 / 100.0);
+    let memory = WriterMemory::new();
+    write(&random, deterministic().with_memory(&memory));
+    let second = write(&prices, deterministic().with_memory(&memory));
+    assert!(second == write(&prices, deterministic()));
+}

@@ -58,7 +58,11 @@ fn objects_of_json() {
         time: 1_777_593_600_000,
         tool: "tarsia 0.1.0".to_owned(),
     };
-    check("refs.md", "ref entry", &json(&entry.to_bytes().unwrap()));
+    check(
+        "refs.md",
+        "ref entry",
+        &json(&entry.to_bytes("main").unwrap()),
+    );
 }
 
 #[test]

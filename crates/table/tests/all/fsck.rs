@@ -73,3 +73,29 @@ fn each_object_that_is_damaged_or_missing_is_found() {
     }
     assert_eq!(table.fsck(Depth::Digests).unwrap().findings, []);
 }
+
+/// A ref entry or a tag that was copied says of what it is one.
+#[test]
+fn copies_under_other_names_are_found() {
+    let store = SimulatedStore::new();
+    let spec = TableSpec::new(batch(&[]).schema());
+    let table = Table::create(Arc::new(store.clone()), &spec, &info("")).unwrap();
+    table.create_branch("exp", "main", &info("")).unwrap();
+    table.tag("v1", "main", &info("")).unwrap();
+    let copy = |from: &str, to: &str| {
+        let bytes = store.objects()[from].clone();
+        block_on(store.put(to, bytes)).unwrap();
+    };
+    let key = |branch: &str| tarsia_table_meta::names::ref_key(branch, 0).unwrap();
+    copy(&key("main"), &key("exp"));
+    copy(&key("main"), &key("new"));
+    copy("refs/tags/v1", "refs/tags/v2");
+    let table = Table::open(Arc::new(store.clone())).unwrap();
+    for state in ["exp", "new", "tag:v2"] {
+        let error = table.at(state).unwrap_err();
+        assert_eq!(error.kind(), tarsia_table::ErrorKind::Corrupt, "{state}");
+        assert!(error.to_string().contains("under the key of"), "{error}");
+    }
+    let report = table.fsck(Depth::Metadata).unwrap();
+    assert_eq!(report.findings.len(), 3, "{:?}", report.findings);
+}

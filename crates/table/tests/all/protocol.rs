@@ -180,8 +180,8 @@ impl explore::Observer for Created {
         let (Request::PutIfAbsent(key, bytes), explore::Answer::Created) = (request, answer) else {
             return;
         };
-        let (_, n) = names::ref_of_key(key).unwrap();
-        self.0.push(RefEntry::parse(bytes, n).unwrap().txn);
+        let (branch, n) = names::ref_of_key(key).unwrap();
+        self.0.push(RefEntry::parse(bytes, &branch, n).unwrap().txn);
     }
 }
 
@@ -227,8 +227,8 @@ fn start(n_writers: u8) -> (Arc<Start>, Vec<TxnId>, Objects) {
 fn chain(objects: &Objects) -> Result<Vec<RefEntry>, String> {
     let mut entries: Vec<RefEntry> = Vec::new();
     while let Some(bytes) = objects.get(&names::ref_key("main", entries.len() as u64).unwrap()) {
-        let entry =
-            RefEntry::parse(bytes, entries.len() as u64).map_err(|error| error.to_string())?;
+        let entry = RefEntry::parse(bytes, "main", entries.len() as u64)
+            .map_err(|error| error.to_string())?;
         if entry.before != entries.last().map(|last| last.commit) {
             return Err(format!("entry {} does not follow the one before", entry.n));
         }
