@@ -33,8 +33,11 @@ pub(super) fn import(args: &Import, places: &dyn Places) -> Result<(), Failure> 
 fn outputs(args: &Import) -> Result<Vec<Place>, Failure> {
     let output = &args.output;
     let name = output.name().to_string_lossy();
-    let is_folder = name.ends_with(['/', std::path::MAIN_SEPARATOR])
-        || output.url().is_none() && output.path()?.is_dir();
+    let is_folder = match output.url() {
+        // Without anything behind its scheme it names nothing.
+        Some(_) => name.ends_with('/') && !name.ends_with("://"),
+        None => name.ends_with(['/', std::path::MAIN_SEPARATOR]) || output.path()?.is_dir(),
+    };
     if !is_folder {
         if args.inputs.len() > 1 {
             return Err(Failure::Usage(format!(
