@@ -262,7 +262,8 @@ fn moto_lists_creates_and_deletes() {
     assert_eq!(error.kind(), StoreErrorKind::NotFound, "{error}");
 }
 
-/// One of 32 creates at once wins, in each of several rounds: the servers keep the promise of a conditional put.
+/// One of 32 creates at once wins, in each of several rounds. `moto` looks for the object and makes it in two steps, so
+/// that with it sometimes two win.
 #[test]
 fn of_many_creates_one_wins() {
     let race = |store: &dyn Store, key: &str| {
@@ -279,17 +280,5 @@ fn of_many_creates_one_wins() {
     let server = Server::new();
     for round in 0..5 {
         race(&*server.bucket(quick()), &format!("race/{round}"));
-    }
-    let Some(moto) = Moto::start() else { return };
-    let mut policy = moto.options();
-    policy = policy.policy({
-        let mut policy = quick();
-        policy.answer_timeout = Duration::from_secs(20);
-        policy
-    });
-    let url = "s3://bucket/any".parse().unwrap();
-    let store = tarsia_store::RemoteStore::new(&url, &policy).unwrap();
-    for round in 0..5 {
-        race(&store, &format!("race/{round}"));
     }
 }
