@@ -71,6 +71,7 @@ mod seek;
 mod sink;
 mod store;
 mod store_error;
+mod sub_store;
 mod temporary;
 mod url;
 
@@ -99,4 +100,5 @@ pub use seek::SeekFile;
 pub use sink::{MemorySink, MemorySinkHandle, Sink, check_overwrite};
 pub use store::{Capabilities, PutIfAbsent, Store, StoreFuture, Upload};
 pub use store_error::{StoreError, StoreErrorKind, StoreOperation};
+pub use sub_store::SubStore;
 pub use url::{local_path, redact};

@@ -216,15 +216,25 @@ impl<F: FileSystem + Clone> Folder<F> {
     }
 
     pub(super) fn remove_temporaries(&self, age: Duration) -> Result<u64, StoreError> {
-        let now = self.now(PROBE)?;
         let mut n_removed = 0;
+        for Left { folder, name } in self.temporaries(age)? {
+            let path = self.root().join(&folder).join(&name);
+            n_removed += self.remove_temporary(&path, &folder, &name)?;
+        }
+        Ok(n_removed)
+    }
+
+    /// Temporary files that were not written to for a time.
+    pub(super) fn temporaries(&self, age: Duration) -> Result<Vec<Left>, StoreError> {
+        let now = self.now(PROBE)?;
+        let mut left = Vec::new();
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
-            let mut old = Vec::new();
+            let mut found = Vec::new();
             let read = self.each_entry(&folder, &mut |entry| {
                 match (entry.kind, name_of(&folder, &entry)) {
                     (FileKind::Folder, Some(name)) => folders.push(name),
-                    (FileKind::File, _) if is_temporary(&entry.name) => old.push(entry.name),
+                    (FileKind::File, _) if is_temporary(&entry.name) => found.push(entry.name),
                     _ => {}
                 }
                 ControlFlow::Continue(())
@@ -233,7 +243,7 @@ impl<F: FileSystem + Clone> Folder<F> {
                 Err(error) if !is_absence(&error) => return Err(self.failure(&folder, &error)),
                 _ => {}
             }
-            for name in old {
+            for name in found {
                 let path = self.root().join(&folder).join(&name);
                 let is_old = self.files.state(&path).is_ok_and(|state| {
                     let written = state.modified;
@@ -242,11 +252,12 @@ impl<F: FileSystem + Clone> Folder<F> {
                     })
                 });
                 if is_old {
-                    n_removed += self.remove_temporary(&path, &folder, &name)?;
+                    let folder = folder.clone();
+                    left.push(Left { folder, name });
                 }
             }
         }
-        Ok(n_removed)
+        Ok(left)
     }
 
     fn remove_temporary(&self, path: &Path, folder: &str, name: &OsStr) -> Result<u64, StoreError> {
@@ -260,6 +271,12 @@ impl<F: FileSystem + Clone> Folder<F> {
             }
         }
     }
+}
+
+/// A temporary file, and the folder that it is in, with `/` at its end unless it is the root.
+pub(super) struct Left {
+    folder: String,
+    name: std::ffi::OsString,
 }
 
 /// The key of an entry, with `/` behind a folder's; `None` for what is no object and no folder of objects.

@@ -101,6 +101,16 @@ impl<F: FileSystem + Clone + 'static> LocalStore<F> {
         removed.map_err(|error| error.during(StoreOperation::Delete))
     }
 
+    /// Counts the temporary files that [`LocalStore::remove_temporaries`] would remove.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn count_temporaries(&self, age: Duration) -> Result<u64, StoreError> {
+        let left = self.folder.temporaries(age);
+        let left = left.map_err(|error| error.during(StoreOperation::List))?;
+        Ok(left.len() as u64)
+    }
+
     /// Runs a step when the future is polled.
     fn later<T: Send + 'static>(
         &self,
