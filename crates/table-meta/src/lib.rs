@@ -7,6 +7,8 @@
 //! | `TABLE` | makes the folder a table; never changes | [`TableRoot`] |
 //! | `refs/heads/<branch>/…` | ref entry `n` of a branch: the newest one says which commit the branch is at | [`RefEntry`] |
 //! | `refs/tags/<tag>` | a name for a commit that never moves | [`Tag`] |
+//! | `refs/pins/<id>` | keeps a commit from garbage collection for some time | [`Pin`] |
+//! | `refs/policy/…` | entry `n` of the policy: what may be done with branches, how long states are kept | [`Policy`] |
 //! | `meta/c/…` | a state of the table, and what was changed to get there | [`Commit`] |
 //! | `meta/m/…` | entries of many files, sorted by partition | [`ManifestFile`] |
 //! | `meta/s/…` | the fields and their ids | [`SchemaObject`] |
@@ -57,6 +59,8 @@ pub mod limits;
 mod manifest;
 pub mod names;
 mod partition;
+mod pin;
+mod policy;
 mod refs;
 mod schema;
 mod schema_object;
@@ -74,6 +78,8 @@ pub use manifest::{
     ManifestFile, SPARSE_KEY, entries_from_bytes, entries_to_bytes, write_manifest,
 };
 pub use partition::Partitioning;
+pub use pin::Pin;
+pub use policy::{Policy, Rule};
 pub use refs::{RefEntry, RefOp, TableRoot, Tag};
 pub use schema::{
     Alter, TABLE_KEY_PREFIX, TableField, TableSchema, default_array, default_bytes, is_wider,

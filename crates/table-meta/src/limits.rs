@@ -33,6 +33,12 @@ pub const MANIFESTS_MAX: usize = 512;
 /// Most changes of a commit: a merge repeats at most so many.
 pub const CHANGES_MAX: usize = 512;
 
+/// Days for which states that a branch was at are kept, unless the policy says otherwise.
+pub const KEEP_DAYS: u64 = 7;
+
+/// Fewest and most days for which a policy keeps states.
+pub const KEEP_DAYS_RANGE: std::ops::RangeInclusive<u64> = 1..=36_500;
+
 /// Most partition specs of a table.
 pub const SPECS_MAX: usize = 64;
 

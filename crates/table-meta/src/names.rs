@@ -1,7 +1,7 @@
 //! Keys of a table's objects, and the names of branches and tags in them.
 
 use crate::error::{Error, Result};
-use crate::ids::{FileId, ObjectId};
+use crate::ids::{FileId, ObjectId, TxnId};
 use crate::limits::NAME_BYTES_MAX;
 
 /// Key of the object that makes a folder a table.
@@ -12,6 +12,12 @@ pub const HEADS_PREFIX: &str = "refs/heads/";
 
 /// Prefix of tags.
 pub const TAGS_PREFIX: &str = "refs/tags/";
+
+/// Prefix of pins.
+pub const PINS_PREFIX: &str = "refs/pins/";
+
+/// Prefix of the entries of the policy.
+pub const POLICY_PREFIX: &str = "refs/policy/";
 
 /// Kinds of objects that are named by their digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -188,17 +194,26 @@ pub fn branch_prefix(branch: &str) -> Result<String> {
 /// # Errors
 /// As [`check_name`].
 pub fn ref_key(branch: &str, n: u64) -> Result<String> {
+    Ok(format!("{}{}", branch_prefix(branch)?, counted_down(n)))
+}
+
+/// The number as a part of a key: the largest comes first in a list.
+fn counted_down(n: u64) -> String {
     let digits = format!("{:016x}", u64::MAX - n);
     let (first, last) = digits.split_at_checked(13).unwrap_or((&digits, ""));
-    Ok(format!("{}{first}/{last}", branch_prefix(branch)?))
+    format!("{first}/{last}")
+}
+
+fn counted_up(key: &str) -> Option<u64> {
+    let (first, last) = key.split_once('/')?;
+    Some(u64::MAX - u64::from_str_radix(&format!("{first}{last}"), 16).ok()?)
 }
 
 /// The branch and the number of the ref entry whose key this is; `None` for other keys.
 pub fn ref_of_key(key: &str) -> Option<(String, u64)> {
-    let mut parts = key.strip_prefix(HEADS_PREFIX)?.split('/');
-    let branch = decode_name(parts.next()?).ok()?;
-    let digits = format!("{}{}", parts.next()?, parts.next()?);
-    let n = u64::MAX - u64::from_str_radix(&digits, 16).ok()?;
+    let (branch, digits) = key.strip_prefix(HEADS_PREFIX)?.split_once('/')?;
+    let branch = decode_name(branch).ok()?;
+    let n = counted_up(digits)?;
     (ref_key(&branch, n).ok()? == key).then_some((branch, n))
 }
 
@@ -213,6 +228,28 @@ pub fn tag_key(tag: &str) -> Result<String> {
 /// The tag whose key this is; `None` for other keys.
 pub fn tag_of_key(key: &str) -> Option<String> {
     decode_name(key.strip_prefix(TAGS_PREFIX)?).ok()
+}
+
+/// Key of a pin.
+pub fn pin_key(id: &TxnId) -> String {
+    format!("{PINS_PREFIX}{id}")
+}
+
+/// The pin whose key this is; `None` for other keys.
+pub fn pin_of_key(key: &str) -> Option<TxnId> {
+    let id = TxnId::parse(key.strip_prefix(PINS_PREFIX)?).ok()?;
+    (pin_key(&id) == key).then_some(id)
+}
+
+/// Key of entry `n` of the policy. As those of ref entries, a list shows the newest one first.
+pub fn policy_key(n: u64) -> String {
+    format!("{POLICY_PREFIX}{}", counted_down(n))
+}
+
+/// The number of the entry of the policy whose key this is; `None` for other keys.
+pub fn policy_of_key(key: &str) -> Option<u64> {
+    let n = counted_up(key.strip_prefix(POLICY_PREFIX)?)?;
+    (policy_key(n) == key).then_some(n)
 }
 
 /// Key of the number of a recent ref entry of a branch. It decides nothing.
@@ -297,6 +334,21 @@ mod tests {
         assert_eq!(data_key(&file), format!("data/09/{}", "09".repeat(16)));
         assert_eq!(file_of_key(&data_key(&file)), Some(file));
         assert_eq!(file_of_key(&format!("data/08/{file}")), None);
+        let pin = TxnId([0x1f; 16]);
+        assert_eq!(pin_key(&pin), format!("refs/pins/{}", "1f".repeat(16)));
+        assert_eq!(pin_of_key(&pin_key(&pin)), Some(pin));
+        assert_eq!(pin_of_key("refs/pins/1F"), None);
+        assert_eq!(policy_key(1), "refs/policy/fffffffffffff/ffe");
+        for n in [0, 1, 5_000, u64::MAX] {
+            assert_eq!(policy_of_key(&policy_key(n)), Some(n));
+        }
+        for other in [
+            "refs/policy/+ffffffffffff/fff",
+            "refs/policy/fff",
+            "refs/policy/é/fff",
+        ] {
+            assert_eq!(policy_of_key(other), None);
+        }
         assert_eq!(tag_of_key(&tag_key("V 1").unwrap()).as_deref(), Some("V 1"));
     }
 

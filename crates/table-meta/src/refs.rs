@@ -222,7 +222,12 @@ impl Tag {
 }
 
 /// Refuses an object that was written under another name: somebody copied it.
-fn is_of(sealed: &Sealed, object: &'static str, field: &'static str, name: &str) -> Result<()> {
+pub(crate) fn is_of(
+    sealed: &Sealed,
+    object: &'static str,
+    field: &'static str,
+    name: &str,
+) -> Result<()> {
     let found = sealed.text(field)?;
     if found == name {
         return Ok(());

@@ -62,6 +62,14 @@ impl Sealed {
         value.ok_or_else(|| self.corrupt(field, "number"))
     }
 
+    /// A number that may be absent.
+    pub(crate) fn optional_number(&self, field: &str) -> Result<Option<u64>> {
+        match self.fields.get(field) {
+            None => Ok(None),
+            Some(_) => self.number(field).map(Some),
+        }
+    }
+
     pub(crate) fn text(&self, field: &str) -> Result<&str> {
         let value = self.fields.get(field).and_then(Value::as_str);
         let value = value.filter(|text| text.len() <= JSON_BYTES_MAX);

@@ -1,6 +1,6 @@
 //! The examples of the specification are what this crate writes. `TARSIA_BLESS=1` writes them anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use tarsia_table_meta::key::{KeyType, KeyValue};
 use tarsia_table_meta::{
     Change, Commit, Entry, EntryKind, EntryOp, FileId, ObjectId, Operation, Partition,
-    PartitionSpec, RefEntry, RefOp, TableId, TableRoot, TxnId,
+    PartitionSpec, Pin, Policy, RefEntry, RefOp, Rule, TableId, TableRoot, TxnId,
 };
 
 fn check(page: &str, name: &str, example: &str) {
@@ -63,6 +63,26 @@ fn objects_of_json() {
         "ref entry",
         &json(&entry.to_bytes("main").unwrap()),
     );
+    let id = TxnId([0x0f; 16]);
+    let pin = Pin {
+        commit: ObjectId::of(b"commit 5"),
+        time: 1_777_593_600_000,
+        end: 1_778_198_400_000,
+        since: None,
+        message: "training run 5".to_owned(),
+        author: "ada".to_owned(),
+    };
+    check("refs.md", "pin", &json(&pin.to_bytes(&id).unwrap()));
+    let rules = BTreeSet::from([Rule::MergeOnly, Rule::NoReset]);
+    let policy = Policy {
+        n: 1,
+        keep_days: 30,
+        keep_from: 1_776_988_800_000,
+        branches: BTreeMap::from([("main".to_owned(), rules)]),
+        author: "ada".to_owned(),
+        time: 1_777_593_600_000,
+    };
+    check("refs.md", "policy", &json(&policy.to_bytes().unwrap()));
 }
 
 #[test]
