@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Unknown,
     /// A commit between the transaction's begin and the newest one is gone. Nothing was committed.
     TooOld,
+    /// The table's policy forbids it. Nothing was committed.
+    Forbidden,
     /// This build or this store cannot do it.
     Unsupported,
     /// An object is damaged, missing or another one than what refers to it says.

@@ -2,14 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tarsia_io::List;
 use tarsia_table_meta::names::{self, ObjectKind};
-use tarsia_table_meta::{Commit, Entry, EntryOp, FileId, ManifestRow, ObjectId};
+use tarsia_table_meta::{Entry, ObjectId, RefEntry};
 
 use crate::error::Result;
+use crate::gc::{days, is_marked};
+use crate::mark::{Marks, mark};
 use crate::refs;
-use crate::snapshot::Shared;
+use crate::roots::{REFS_PREFIX, RefsListed, Times, list_refs, roots, store_time};
+use crate::snapshot::{Shared, Snapshot};
 use crate::source;
 use crate::table::Table;
 
@@ -20,6 +24,9 @@ pub enum Depth {
     Metadata,
     /// Each byte of each data file, too.
     Digests,
+    /// All of that, and that each state has the files and rows that its commit says, and can be planned with its
+    /// deletes.
+    Deep,
 }
 
 /// Something that is wrong.
@@ -35,15 +42,19 @@ pub struct Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FsckReport {
-    /// Ref entries and tags.
+    /// Ref entries, tags, pins and entries of the policy.
     pub refs: u64,
-    /// Commits that they lead to, their parents too.
+    /// Pins among them.
+    pub pins: u64,
+    /// Pins whose time is over.
+    pub ended_pins: u64,
+    /// Commits that refs keep from garbage collection.
     pub commits: u64,
     /// Manifests of these commits.
     pub manifests: u64,
     /// Files of rows and of deletes.
     pub files: u64,
-    /// Objects that nothing leads to: what interrupted transactions left.
+    /// Objects that no ref keeps: what interrupted transactions left, and states that garbage collection may delete.
     pub unused_objects: u64,
     /// Bytes of these objects.
     pub unused_bytes: u64,
@@ -54,51 +65,58 @@ pub struct FsckReport {
 struct Fsck<'a> {
     shared: &'a Arc<Shared>,
     depth: Depth,
-    /// Sizes of all objects.
-    sizes: BTreeMap<String, u64>,
-    used: BTreeSet<String>,
     report: FsckReport,
 }
 
-/// The keys of ref entries and tags begin so.
-const REFS_PREFIX: &str = "refs/";
-
 impl Table {
-    /// Checks whatever ref entries and tags lead to. What is damaged is a finding, not an error.
+    /// Checks refs, and all that they keep from garbage collection. What is damaged is a finding, not an error.
     ///
     /// # Errors
     /// Errors of the store.
     pub fn fsck(&self, depth: Depth) -> Result<FsckReport> {
         let shared = self.shared();
-        // What ref entries lead to was written before them: other writers may go on meanwhile.
-        let list = |prefix: &'static str| {
-            shared.run(|desk, _| async move { refs::list_all(&desk, List::new(prefix)).await })
-        };
-        let refs = list(REFS_PREFIX)?.0;
-        let others = list("")?.0.into_iter();
-        let others = others.filter(|it| !it.key.starts_with(REFS_PREFIX));
-        let sizes = refs.into_iter().chain(others);
-        let sizes = sizes.map(|it| (it.key, it.meta.size));
         let mut fsck = Fsck {
             shared,
             depth,
-            sizes: sizes.collect(),
-            used: BTreeSet::from([names::TABLE_KEY.to_owned()]),
             report: FsckReport::default(),
         };
-        let heads = fsck.refs()?;
-        let commits = fsck.commits(heads)?;
-        let files = fsck.entries(&commits);
-        fsck.files(files);
-        for (key, size) in &fsck.sizes {
-            if !fsck.used.contains(key) {
+        // What refs lead to was written before them: other writers may go on meanwhile.
+        let listed = list_refs(shared)?;
+        fsck.refs(&listed, &self.known())?;
+        let now = match shared.store.capabilities().can_say_time {
+            true => store_time(&shared.store)?,
+            false => SystemTime::now(),
+        };
+        // A policy that cannot be read is a finding of its own.
+        let policy = self.policy().unwrap_or_default();
+        let times = Times::keeping(now, days(policy.keep_days)).not_before(policy.keep_from);
+        let roots = roots(shared, &listed, times)?;
+        let marks = mark(shared, &roots)?;
+        let others = shared.run(|desk, _| async move {
+            let list = List::new("");
+            refs::list_all(&desk, list).await
+        })?;
+        let others = others.0.into_iter();
+        let others = others.filter(|it| !it.key.starts_with(REFS_PREFIX));
+        let sizes: BTreeMap<String, u64> = others.map(|it| (it.key, it.meta.size)).collect();
+        fsck.report.findings.extend(marks.problems.iter().cloned());
+        fsck.report.commits = marks.n_objects(ObjectKind::Commit);
+        fsck.report.manifests = marks.n_objects(ObjectKind::Manifest);
+        fsck.report.ended_pins = roots.ended_pins.len() as u64;
+        fsck.files(&marks, &sizes);
+        if depth == Depth::Deep {
+            let states: BTreeSet<ObjectId> = roots.states.iter().map(|it| it.commit).collect();
+            states.into_iter().for_each(|id| fsck.state(id));
+        }
+        for (key, size) in &sizes {
+            if key != names::TABLE_KEY && !is_marked(&marks, key) {
                 fsck.report.unused_objects += 1;
                 fsck.report.unused_bytes += size;
             }
         }
-        fsck.report
-            .findings
-            .sort_by(|one, other| one.object.cmp(&other.object));
+        let findings = &mut fsck.report.findings;
+        findings.sort_by(|one, other| (&one.object, &one.what).cmp(&(&other.object, &other.what)));
+        findings.dedup();
         Ok(fsck.report)
     }
 }
@@ -111,164 +129,120 @@ impl Fsck<'_> {
         });
     }
 
-    /// Checks ref entries and tags. Returns the commits that they name, and which of them names each.
-    fn refs(&mut self) -> Result<Vec<(ObjectId, String)>> {
-        let mut commits = Vec::new();
+    /// Checks all refs, those that keep nothing too. `known` are ref entries that were read before.
+    fn refs(&mut self, listed: &RefsListed, known: &HashMap<String, RefEntry>) -> Result<()> {
         let mut branches: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
-        let keys: Vec<String> = self
-            .sizes
-            .keys()
-            .filter(|key| key.starts_with(REFS_PREFIX))
-            .cloned()
-            .collect();
-        for key in keys {
-            self.used.insert(key.clone());
+        let mut policy = BTreeSet::new();
+        for key in listed.keys() {
             self.report.refs += 1;
-            if let Some((branch, n)) = names::ref_of_key(&key) {
+            if let Some((branch, n)) = names::ref_of_key(key) {
                 branches.entry(branch).or_default().insert(n);
-            } else if let Some(name) = names::tag_of_key(&key) {
-                let found = self
-                    .shared
-                    .run(|desk, _| async move { refs::tag(&desk, &name).await });
-                match found {
-                    Ok(Some(tag)) => commits.push((tag.commit, key)),
-                    Ok(None) => self.find(&key, "it is listed, and is not there"),
-                    Err(error) => self.find(&key, error.to_string()),
-                }
-            } else {
-                self.find(&key, "it is no name of a ref entry or a tag");
+            } else if let Some(n) = names::policy_of_key(key) {
+                policy.insert(n);
+            } else if names::pin_of_key(key).is_some() {
+                self.report.pins += 1;
+            }
+        }
+        for (branch, entry) in known {
+            branches.entry(branch.clone()).or_default().insert(entry.n);
+        }
+        for n in 0..policy.last().map_or(0, |n| n.saturating_add(1)) {
+            let found = self
+                .shared
+                .run(|desk, _| async move { refs::policy_entry(&desk, n).await });
+            let key = names::policy_key(n);
+            match found {
+                Ok(Some(_)) => {}
+                Ok(None) => self.find(&key, "the entry is missing, but later ones are there"),
+                Err(error) => self.find(&key, error.to_string()),
             }
         }
         for (branch, numbers) in branches {
-            let mut before = None;
-            for n in 0..=numbers.last().copied().unwrap_or(0) {
-                let key = names::ref_key(&branch, n)?;
-                let name = branch.clone();
-                let found = self
-                    .shared
-                    .run(|desk, _| async move { refs::entry(&desk, &name, n).await });
-                match found {
-                    Ok(Some(entry)) => {
-                        if n > 0 && before.is_some() && entry.before != before {
-                            self.find(&key, "it does not follow the entry before it");
-                        }
-                        before = Some(entry.commit);
-                        commits.push((entry.commit, key));
-                    }
-                    Ok(None) => {
-                        self.find(&key, "the ref entry is missing, but later ones are there");
-                        before = None;
-                    }
-                    Err(error) => {
-                        self.find(&key, error.to_string());
-                        before = None;
-                    }
-                }
-            }
+            self.chain(&branch, numbers.last().copied().unwrap_or(0))?;
         }
-        Ok(commits)
+        Ok(())
     }
 
-    /// Checks commits and their parents.
-    fn commits(&mut self, named: Vec<(ObjectId, String)>) -> Result<Vec<Arc<Commit>>> {
-        let mut commits = Vec::new();
-        let mut seen = BTreeSet::new();
-        let mut open = named;
-        while let Some((id, named_by)) = open.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let key = ObjectKind::Commit.key(&id);
-            self.used.insert(key.clone());
-            self.report.commits += 1;
+    /// Checks the ref entries of a branch up to a number.
+    fn chain(&mut self, branch: &str, last: u64) -> Result<()> {
+        let mut before = None;
+        for n in 0..=last {
+            let key = names::ref_key(branch, n)?;
+            let name = branch.to_owned();
             let found = self
                 .shared
-                .run(|desk, objects| async move { objects.find_commit(&desk, id).await });
-            match found {
-                Ok(Some(commit)) => {
-                    open.extend(commit.parents.iter().map(|parent| (*parent, key.clone())));
-                    self.schema(&commit, &key);
-                    commits.push(commit);
+                .run(|desk, _| async move { refs::entry(&desk, &name, n).await });
+            let entry = match found {
+                Ok(Some(entry)) => entry,
+                Ok(None) => {
+                    let what = "the ref entry is missing, but it was there, or later ones are";
+                    self.find(&key, what);
+                    before = None;
+                    continue;
                 }
-                Ok(None) => self.find(&key, format!("the commit is missing; {named_by} names it")),
-                Err(error) => self.find(&key, error.to_string()),
+                Err(error) => {
+                    self.find(&key, error.to_string());
+                    before = None;
+                    continue;
+                }
+            };
+            if n > 0 && before.is_some() && entry.before != before {
+                self.find(&key, "it does not follow the entry before it");
             }
+            before = Some(entry.commit);
         }
-        Ok(commits)
+        Ok(())
     }
 
-    fn schema(&mut self, commit: &Commit, named_by: &str) {
-        let id = commit.schema;
-        let key = ObjectKind::Schema.key(&id);
-        if !self.used.insert(key.clone()) {
-            return;
-        }
-        let found = self.shared.run(|desk, objects| async move {
-            objects.schema(&desk, id).await?;
-            objects.schema_base(&desk, id).await
-        });
-        match found {
-            Ok(base) => {
-                let base = base.map(|base| ObjectKind::Schema.key(&base));
-                self.used.extend(base);
-            }
-            Err(error) => self.find(&key, format!("{error}; {named_by} names it")),
-        }
-    }
-
-    /// Checks manifests. Returns the files that any state has, each once.
-    fn entries(&mut self, commits: &[Arc<Commit>]) -> HashMap<FileId, Entry> {
-        let mut files = HashMap::new();
-        let mut add = |entries: &[Entry]| {
-            for entry in entries.iter().filter(|entry| entry.op == EntryOp::Add) {
-                files.entry(entry.file).or_insert_with(|| entry.clone());
-            }
-        };
-        let mut rows: BTreeMap<ObjectId, ManifestRow> = BTreeMap::new();
-        for commit in commits {
-            add(&commit.entries);
-            add(&commit.own_entries);
-            let of_commit = commit.manifests.iter().chain(&commit.own_manifests);
-            rows.extend(of_commit.map(|row| (row.id, row.clone())));
-        }
-        let mut found = Vec::new();
-        for (id, row) in rows {
-            let key = ObjectKind::Manifest.key(&id);
-            self.used.insert(key.clone());
-            self.report.manifests += 1;
-            let opened = self
-                .shared
-                .run(|desk, objects| async move { objects.manifests(&desk, &[row]).await });
-            let entries = opened.and_then(|files| match files.first() {
-                Some(file) => Ok(file.all_entries()?),
-                None => Ok(Vec::new()),
-            });
-            match entries {
-                Ok(entries) => found.push(entries),
-                Err(error) => self.find(&key, error.to_string()),
-            }
-        }
-        found.iter().for_each(|entries| add(entries));
-        files
-    }
-
-    fn files(&mut self, files: HashMap<FileId, Entry>) {
-        for entry in files.values().filter(|entry| entry.has_file()) {
+    fn files(&mut self, marks: &Marks, sizes: &BTreeMap<String, u64>) {
+        let of_states = marks.files.values().map(|entry| (entry, true));
+        let of_changes = marks.files_of_changes.values().map(|entry| (entry, false));
+        for (entry, is_needed) in of_states.chain(of_changes) {
             let key = names::data_key(&entry.file);
-            self.used.insert(key.clone());
-            self.report.files += 1;
-            match self.sizes.get(&key) {
+            let size = sizes.get(&key);
+            self.report.files += u64::from(is_needed || size.is_some());
+            match size {
+                None if !is_needed => {}
                 None => self.find(&key, "the file is missing"),
                 Some(size) if *size != entry.bytes => {
                     let what = format!("{size} bytes, its entry says {}", entry.bytes);
                     self.find(&key, what);
                 }
-                Some(_) if self.depth == Depth::Digests => {
+                Some(_) if self.depth != Depth::Metadata => {
                     if let Err(error) = self.digests(entry) {
                         self.find(&key, error.to_string());
                     }
                 }
                 Some(_) => {}
+            }
+        }
+    }
+
+    /// Compares a state with what its commit says of it.
+    fn state(&mut self, id: ObjectId) {
+        let key = ObjectKind::Commit.key(&id);
+        let Ok(snapshot) = Snapshot::open(self.shared.clone(), id) else {
+            // It is missing or damaged, which is found elsewhere if it matters.
+            return;
+        };
+        let counted = snapshot.files(None).and_then(|files| {
+            let n_rows = files.iter().map(|file| file.rows).sum::<u64>();
+            Ok((files.len() as u64, n_rows, snapshot.scan().count()?))
+        });
+        let commit = snapshot.commit();
+        match counted {
+            Err(error) => self.find(&key, error.to_string()),
+            Ok((n_files, n_rows, n_live)) => {
+                if (n_files, n_rows) != (commit.files, commit.rows) {
+                    let what = format!(
+                        "{n_files} files of {n_rows} rows, the commit says {} of {}",
+                        commit.files, commit.rows
+                    );
+                    self.find(&key, what);
+                }
+                if n_live > n_rows {
+                    self.find(&key, format!("{n_live} rows are left of {n_rows}"));
+                }
             }
         }
     }

@@ -69,7 +69,15 @@ pub(crate) async fn parted(
             let what = format!("the branches parted more than {COMMITS_MAX} commits ago");
             return Err(Error::new(ErrorKind::LimitExceeded, what));
         }
-        let before = (parent, objects.commit(desk, parent).await?);
+        let gone = || {
+            let what = format!(
+                "commit {parent}, which both may have in common, is gone: garbage collection keeps the history of \
+                 branches alone"
+            );
+            Error::new(ErrorKind::TooOld, what)
+        };
+        let commit = objects.find_commit(desk, parent).await?;
+        let before = (parent, commit.ok_or_else(gone)?);
         walked[back].push(std::mem::replace(&mut ends[back], before));
     }
     let [mut one, mut other] = walked;

@@ -37,7 +37,9 @@
 //! | `extend` | a state and changes become the next state; manifests in tiers |
 //! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
 //! | `write`, `source` | data files |
-//! | `fsck` | checks of a whole table |
+//! | `fsck`, `copy` | checks and copies of a whole table |
+//! | `gc`, `pins`, `policies` | what is kept and for how long, and what may be done with branches |
+//! | `references`, `roots`, `mark` | which objects refs keep, and what those need |
 //! | `refs`, `objects` | ref entries, and objects that are found by their digest |
 //! | `steps`, `drive` | work that says what it needs, and what runs it |
 //!
@@ -47,23 +49,30 @@
 //! in which the steps of several writers may happen.
 //!
 //! # What this crate does not do
-//! It has no updates of columns, no primary keys, no compaction of data files and no garbage collection yet. It starts
+//! It has no updates of columns, no primary keys and no compaction of data files yet. It starts
 //! no thread and knows no runtime.
 #![forbid(unsafe_code)]
 
 mod conflict;
+mod copy;
 mod deletes;
 mod drive;
 mod error;
 mod extend;
 mod fsck;
+mod gc;
 mod history;
+mod mark;
 mod merge;
 mod objects;
+mod pins;
 mod plan;
+mod policies;
 mod project;
 mod protocol;
+mod references;
 mod refs;
+mod roots;
 mod scan;
 mod snapshot;
 mod source;
@@ -73,9 +82,11 @@ mod table;
 mod transaction;
 mod write;
 
+pub use copy::CopyReport;
 pub use drive::drive;
 pub use error::{Error, ErrorKind, Result};
 pub use fsck::{Depth, Finding, FsckReport};
+pub use gc::{Gc, GcReport, Removed};
 pub use protocol::Committed;
 pub use scan::{FILE_COLUMN, Origin, POSITION_COLUMN, Scan, ScanBuilder};
 pub use snapshot::Snapshot;

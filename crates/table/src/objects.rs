@@ -85,6 +85,41 @@ impl Objects {
         Ok(self.commits.keep(id, commit))
     }
 
+    /// Commits, read at the same time; `None` for objects that are not there.
+    pub(crate) async fn find_commits(
+        &self,
+        desk: &Desk,
+        ids: &[ObjectId],
+    ) -> Result<Vec<Result<Option<Arc<Commit>>>>> {
+        let absent: Vec<_> = ids
+            .iter()
+            .filter(|id| self.commits.get(id).is_none())
+            .collect();
+        let needs = absent.iter().map(|id| Need::Get {
+            key: ObjectKind::Commit.key(id),
+            bytes_max: limits::COMMIT_BYTES_MAX as u64,
+        });
+        let answers = desk.ask(needs.collect()).await;
+        let mut read = HashMap::new();
+        for (answer, id) in answers.into_iter().zip(absent) {
+            let found = match answer {
+                Answer::Got(None) => Ok(None),
+                Answer::Got(Some(bytes)) if ObjectId::of(&bytes) != *id => {
+                    let what = "its bytes have another digest than its name";
+                    Err(Error::corrupt(what).of_object(&ObjectKind::Commit.key(id)))
+                }
+                Answer::Got(Some(bytes)) => self.parse_commit(*id, &bytes).map(Some),
+                other => return Err(unexpected(other)),
+            };
+            read.insert(*id, found);
+        }
+        let found = ids.iter().map(|id| match read.remove(id) {
+            Some(found) => found,
+            None => Ok(self.commits.get(id)),
+        });
+        Ok(found.collect())
+    }
+
     /// A commit that something refers to.
     pub(crate) async fn commit(&self, desk: &Desk, id: ObjectId) -> Result<Arc<Commit>> {
         let found = self.find_commit(desk, id).await?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tarsia_io::StoreErrorKind;
 use tarsia_table_meta::{
-    Alter, Commit, Entry, EntryOp, FieldId, ObjectId, Operation, RefEntry, RefOp, names,
+    Alter, Commit, Entry, EntryOp, FieldId, ObjectId, Operation, RefEntry, RefOp, Rule, names,
 };
 
 use crate::conflict::Others;
@@ -25,6 +25,7 @@ use crate::extend::{Built, Merged, NewChange, Said, extend};
 use crate::history::{Node, since};
 use crate::merge::merged;
 use crate::objects::{Objects, unexpected};
+use crate::policies::forbidden;
 use crate::refs;
 use crate::steps::{Answer, Desk, Need};
 
@@ -60,6 +61,8 @@ pub(crate) enum Work {
         source: ObjectId,
         /// Its name, for messages.
         name: String,
+        /// Whether the branch may only be set to the source's commit.
+        only_forward: bool,
     },
 }
 
@@ -185,12 +188,19 @@ async fn build(desk: &Desk, objects: &Objects, wish: &Wish, tip: &RefEntry) -> R
         return Ok(Round::Nothing(newest.0));
     }
     match &wish.work {
-        Work::Merge { source, name } => {
+        Work::Merge {
+            source,
+            name,
+            only_forward,
+        } => {
             let Some(merge) = merged(desk, objects, newest.clone(), *source, name).await? else {
                 return Ok(Round::Nothing(newest.0));
             };
             if merge.is_forward {
                 return Ok(Round::Forward(*source));
+            }
+            if *only_forward {
+                return Err(forbidden(&wish.branch, Rule::ForwardOnly));
             }
             let parent = Some(Merged {
                 id: *source,

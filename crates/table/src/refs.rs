@@ -1,7 +1,7 @@
 //! Ref entries: which commit a branch is at, and how it got there.
 
 use tarsia_io::List;
-use tarsia_table_meta::{RefEntry, Tag, limits, names};
+use tarsia_table_meta::{Pin, Policy, RefEntry, Tag, TxnId, limits, names};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::objects::unexpected;
@@ -26,6 +26,37 @@ pub(crate) async fn entry(desk: &Desk, branch: &str, n: u64) -> Result<Option<Re
         .map(|bytes| RefEntry::parse(&bytes, branch, n))
         .transpose();
     parsed.map_err(|error| Error::from(error).of_object(&key))
+}
+
+/// Ref entries of these numbers, read at the same time; an error for one that is damaged or not there.
+pub(crate) async fn entries(
+    desk: &Desk,
+    branch: &str,
+    numbers: &[u64],
+) -> Result<Vec<Result<RefEntry>>> {
+    let mut entries = Vec::with_capacity(numbers.len());
+    for numbers in numbers.chunks(ENTRIES_AT_A_TIME as usize) {
+        let keys = numbers.iter().map(|n| names::ref_key(branch, *n));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let needs = keys.iter().map(|key| Need::Get {
+            key: key.clone(),
+            bytes_max: limits::JSON_BYTES_MAX as u64,
+        });
+        let answers = desk.ask(needs.collect()).await;
+        for ((answer, key), n) in answers.into_iter().zip(&keys).zip(numbers) {
+            entries.push(match answer {
+                Answer::Got(Some(bytes)) => {
+                    let entry = RefEntry::parse(&bytes, branch, *n);
+                    entry.map_err(|error| Error::from(error).of_object(key))
+                }
+                Answer::Got(None) => {
+                    Err(Error::corrupt("it is listed, and is not there").of_object(key))
+                }
+                other => return Err(unexpected(other)),
+            });
+        }
+    }
+    Ok(entries)
 }
 
 /// The newest ref entry of a branch, also one that deletes it; `None` if there never was such a branch. Entries are
@@ -127,6 +158,49 @@ pub(crate) async fn tag(desk: &Desk, tag: &str) -> Result<Option<Tag>> {
     let bytes = get_json(desk, key.clone()).await?;
     let parsed = bytes.map(|bytes| Tag::parse(&bytes, tag)).transpose();
     parsed.map_err(|error| Error::from(error).of_object(&key))
+}
+
+/// A pin; `None` if there is none of that id.
+pub(crate) async fn pin(desk: &Desk, id: &TxnId) -> Result<Option<Pin>> {
+    let key = names::pin_key(id);
+    let bytes = get_json(desk, key.clone()).await?;
+    let parsed = bytes.map(|bytes| Pin::parse(&bytes, id)).transpose();
+    parsed.map_err(|error| Error::from(error).of_object(&key))
+}
+
+/// Entry `n` of the policy; `None` if it is not there.
+pub(crate) async fn policy_entry(desk: &Desk, n: u64) -> Result<Option<Policy>> {
+    let key = names::policy_key(n);
+    let bytes = get_json(desk, key.clone()).await?;
+    let parsed = bytes.map(|bytes| Policy::parse(&bytes, n)).transpose();
+    parsed.map_err(|error| Error::from(error).of_object(&key))
+}
+
+/// The newest entry of the policy; `None` for a table that has none.
+pub(crate) async fn policy(desk: &Desk) -> Result<Option<Policy>> {
+    // Most tables have none, which costs one request.
+    let Some(first) = policy_entry(desk, 0).await? else {
+        return Ok(None);
+    };
+    let list = List::new(names::POLICY_PREFIX).page_max(1);
+    let page = match desk.ask_one(Need::List(list)).await {
+        Answer::Listed(page) => page,
+        other => return Err(unexpected(other)),
+    };
+    let mut newest = first;
+    if let Some(object) = page.objects.first() {
+        let bad = || Error::corrupt("no name of an entry of the policy").of_object(&object.key);
+        let n = names::policy_of_key(&object.key).ok_or_else(bad)?;
+        newest = policy_entry(desk, n).await?.unwrap_or(newest);
+    }
+    // A list may lag.
+    while let Some(n) = newest.n.checked_add(1) {
+        match policy_entry(desk, n).await? {
+            Some(next) => newest = next,
+            None => break,
+        }
+    }
+    Ok(Some(newest))
 }
 
 /// All objects of a list, and its folders.

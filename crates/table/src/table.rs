@@ -10,8 +10,8 @@ use arrow_schema::{DataType, TimeUnit};
 use tarsia_io::{List, Store};
 use tarsia_table_meta::names::{self, ObjectKind};
 use tarsia_table_meta::{
-    Change, Commit, ObjectId, Operation, RefEntry, RefOp, SchemaObject, TableId, TableRoot, Tag,
-    TxnId,
+    Change, Commit, ObjectId, Operation, RefEntry, RefOp, Rule, SchemaObject, TableId, TableRoot,
+    Tag, TxnId,
 };
 
 use crate::drive::drive;
@@ -204,6 +204,12 @@ impl Table {
         &self.shared
     }
 
+    /// The newest ref entries that this handle has seen.
+    pub(crate) fn known(&self) -> HashMap<String, RefEntry> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
     /// The newest ref entry of a branch that exists.
     pub(crate) fn head(&self, branch: &str) -> Result<RefEntry> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -344,9 +350,11 @@ impl Table {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a branch that there is not, and for a tag: tags do not move;
+    /// [`ErrorKind::Forbidden`] for a branch that is only merged into;
     /// [`ErrorKind::Unsupported`] for a store that cannot create an object only if it is absent.
     pub fn begin(&self, branch: &str, info: CommitInfo) -> Result<Transaction> {
         check_writable(&self.shared.store)?;
+        self.check_rule(branch, Rule::MergeOnly)?;
         let base = self.head(branch)?;
         let snapshot = Snapshot::open(self.shared.clone(), base.commit)?;
         let txn = info.new_txn()?;
@@ -429,9 +437,10 @@ impl Table {
     ///
     /// # Errors
     /// [`ErrorKind::Exists`], [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`] for a name that is refused,
-    /// [`ErrorKind::Unknown`].
+    /// [`ErrorKind::TooOld`] for a state that garbage collection may be about to delete, [`ErrorKind::Unknown`].
     pub fn create_branch(&self, name: &str, state: &str, info: &CommitInfo) -> Result<()> {
         let commit = self.resolve(state)?;
+        self.check_nameable(commit, state)?;
         let source = self.head(state).is_ok().then(|| state.to_owned());
         self.set(name, info, move |newest| match newest {
             Some(newest) if newest.is_live() => {
@@ -444,8 +453,9 @@ impl Table {
     /// Deletes a branch. Its ref entries stay, and its commits until nothing keeps them.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], [`ErrorKind::Unknown`].
+    /// [`ErrorKind::NotFound`], [`ErrorKind::Forbidden`], [`ErrorKind::Unknown`].
     pub fn delete_branch(&self, name: &str, info: &CommitInfo) -> Result<()> {
+        self.check_rule(name, Rule::NoReset)?;
         self.set(name, info, |newest| {
             Ok((RefOp::Delete, live(newest)?.commit, None))
         })
@@ -454,9 +464,12 @@ impl Table {
     /// Sets a branch to a state. The commits that it was at stay in its log.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], [`ErrorKind::Unknown`].
+    /// [`ErrorKind::NotFound`], [`ErrorKind::TooOld`] for a state that garbage collection may be about to delete,
+    /// [`ErrorKind::Forbidden`], [`ErrorKind::Unknown`].
     pub fn reset(&self, branch: &str, state: &str, info: &CommitInfo) -> Result<()> {
         let commit = self.resolve(state)?;
+        self.check_nameable(commit, state)?;
+        self.check_rule(branch, Rule::NoReset)?;
         self.set(branch, info, move |newest| {
             live(newest)?;
             Ok((RefOp::Reset, commit, None))
@@ -504,12 +517,15 @@ impl Table {
     /// Gives a state a name that never moves.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`], [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`] for a name that is refused.
+    /// [`ErrorKind::Exists`], [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`] for a name that is refused,
+    /// [`ErrorKind::TooOld`] for a state that garbage collection may be about to delete.
     pub fn tag(&self, name: &str, state: &str, info: &CommitInfo) -> Result<()> {
         check_writable(&self.shared.store)?;
         let key = names::tag_key(name)?;
+        let commit = self.resolve(state)?;
+        self.check_nameable(commit, state)?;
         let tag = Tag {
-            commit: self.resolve(state)?,
+            commit,
             message: info.message.clone(),
             author: info.author.clone(),
             time: info.millis(),
@@ -546,15 +562,18 @@ impl Table {
     /// # Errors
     /// [`ErrorKind::Conflict`] if both changed one field of the schema, or gave one name to two fields;
     /// [`ErrorKind::InvalidInput`] for states without a commit in common; [`ErrorKind::LimitExceeded`] for more than
-    /// 512 changes; those of [`Transaction::commit`].
+    /// 512 changes; [`ErrorKind::Forbidden`] for a target that is only set forward; those of [`Transaction::commit`].
     pub fn merge(&self, source: &str, target: &str, info: &CommitInfo) -> Result<Committed> {
         check_writable(&self.shared.store)?;
+        let from = self.resolve(source)?;
+        self.check_nameable(from, source)?;
         let wish = Wish {
             branch: target.to_owned(),
             base: self.head(target)?,
             work: Work::Merge {
-                source: self.resolve(source)?,
+                source: from,
                 name: source.to_owned(),
+                only_forward: self.policy()?.has(target, Rule::ForwardOnly),
             },
             said: said(info.new_txn()?, info),
         };
@@ -586,7 +605,10 @@ impl Table {
     /// As [`Table::merge`]; [`ErrorKind::Conflict`] if somebody else changed the branch meanwhile.
     pub fn rebase(&self, branch: &str, onto: &str, info: &CommitInfo) -> Result<usize> {
         check_writable(&self.shared.store)?;
-        let (head, onto) = (self.head(branch)?, self.resolve(onto)?);
+        self.check_rule(branch, Rule::NoReset)?;
+        let (head, state) = (self.head(branch)?, onto);
+        let onto = self.resolve(state)?;
+        self.check_nameable(onto, state)?;
         let said = said(info.new_txn()?, info);
         let name = branch.to_owned();
         self.shared.run(|desk, objects| async move {
@@ -716,7 +738,7 @@ async fn claim(desk: &Desk, root: TableRoot) -> Result<TableRoot> {
     }
 }
 
-fn check_writable(store: &Arc<dyn Store>) -> Result<()> {
+pub(crate) fn check_writable(store: &Arc<dyn Store>) -> Result<()> {
     let can = store.capabilities();
     let lacks = match (can.can_put_if_absent, can.can_list) {
         (true, true) => return Ok(()),

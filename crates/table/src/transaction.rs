@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use tarsia::RowSet;
@@ -15,6 +16,7 @@ use tarsia_table_meta::{
 use crate::deletes::deletes;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pins::Age;
 use crate::protocol::{Committed, Draft, Wish, Work, commit};
 use crate::scan::{Origin, matching_rows};
 use crate::snapshot::Snapshot;
@@ -60,6 +62,7 @@ pub struct Transaction {
     removed: BTreeMap<FileId, Entry>,
     deleted: BTreeMap<FileId, (Partition, RowSet)>,
     written: HashSet<FieldId>,
+    age: Age,
 }
 
 impl Transaction {
@@ -87,6 +90,7 @@ impl Transaction {
             removed: BTreeMap::new(),
             deleted: BTreeMap::new(),
             written: HashSet::new(),
+            age: Age::begin(),
         }
     }
 
@@ -98,6 +102,17 @@ impl Transaction {
     /// Names the transaction, for [`Table::outcome`](crate::Table::outcome).
     pub fn id(&self) -> TxnId {
         self.txn
+    }
+
+    /// Keeps the state in view, and whatever was written since the transaction began, from garbage collection for some
+    /// time. Without a pin that holds, a transaction that began more than 12 hours ago is not committed. Returns the id
+    /// of the pin, for [`Table::unpin`](crate::Table::unpin).
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooOld`] if it is too late; those of [`Table::pin`](crate::Table::pin).
+    pub fn pin(&mut self, lease: Duration) -> Result<TxnId> {
+        let shared = self.snapshot.shared();
+        (self.age).pin(shared, self.base.commit, lease, &self.info)
     }
 
     /// Options of the files that it writes.
@@ -324,6 +339,16 @@ impl Transaction {
         }
     }
 
+    /// Whether the state in view has a commit of this transaction's [number](CommitInfo::idempotent), or of a higher one:
+    /// then the commit will do nothing, and nothing need be written for it.
+    pub fn was_committed(&self) -> bool {
+        let known = &self.snapshot.commit().idempotence;
+        let number = self.info.idempotent.as_ref();
+        number.is_some_and(|(application, number)| {
+            known.get(application).is_some_and(|known| known >= number)
+        })
+    }
+
     /// Whether nothing was changed so far.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
@@ -336,7 +361,8 @@ impl Transaction {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], which says with what; [`ErrorKind::Unknown`] if no answer of the store says whether the
-    /// commit was made; [`ErrorKind::TooOld`]; [`ErrorKind::InvalidInput`] if nothing was changed.
+    /// commit was made; [`ErrorKind::TooOld`], also for a transaction that began more than 12 hours ago without a
+    /// [pin](Self::pin); [`ErrorKind::InvalidInput`] if nothing was changed.
     pub fn commit(self) -> Result<Committed> {
         let store = self.snapshot.store().clone();
         drive(&store, self.commit_steps()?)
@@ -353,6 +379,7 @@ impl Transaction {
                 "the transaction changes nothing",
             ));
         }
+        self.age.check()?;
         let is_deleting = !self.removed.is_empty() || !self.deleted.is_empty();
         let op = match (self.added.is_empty(), is_deleting) {
             (true, false) => Operation::Alter,

@@ -1,7 +1,9 @@
 //! Tables: what they hold after histories of all kinds, and what they refuse.
 
 mod common;
+mod copies;
 mod fsck;
+mod gc;
 mod model;
 mod protocol;
 mod refused;

@@ -6,15 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia_filter::{Expr, col};
-use tarsia_io::{MemoryStore, Store};
+use tarsia_io::Store;
 use tarsia_table::meta::{FileId, ObjectId, TxnId};
-use tarsia_table::{AlterField, CommitInfo, ErrorKind, Origin, Table, TableSpec, Transaction};
+use tarsia_table::{
+    AlterField, CommitInfo, Depth, ErrorKind, Gc, Origin, Table, TableSpec, Transaction,
+};
+use tarsia_table_testkit::store::SimulatedStore;
 use tarsia_testkit::effort::some_or_all;
 use tarsia_testkit::rng::Rng;
 
@@ -103,6 +107,9 @@ struct Pending {
 struct History {
     rng: Rng,
     store: Arc<dyn Store>,
+    clock: SimulatedStore,
+    /// Whether states may be gone.
+    is_collected: bool,
     table: Table,
     /// Changes of each commit that was made.
     known: HashMap<ObjectId, Changes>,
@@ -128,12 +135,15 @@ impl History {
             2 => spec.partition_by(["truncate(t, 1)", "truncate(n, 8)"]),
             _ => spec.partition_by(["truncate(n, 4)"]),
         };
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let clock = SimulatedStore::new();
+        let store: Arc<dyn Store> = Arc::new(clock.clone());
         let table = Table::create(store.clone(), &spec, &CommitInfo::new("m", "made")).unwrap();
         let first = table.at("main").unwrap().id();
         Self {
             rng,
             store,
+            clock,
+            is_collected: false,
             table,
             known: HashMap::from([(first, Changes::default())]),
             branches: vec!["main".to_owned()],
@@ -442,13 +452,32 @@ impl History {
             81..=83 => {
                 let branch = self.branch();
                 let back = format!("{branch}~{}", self.rng.below(3));
-                if self.table.at(&back).is_ok() {
-                    self.table.reset(&branch, &back, &info).unwrap();
+                if self.table.at(&back).is_ok()
+                    && let Err(error) = self.table.reset(&branch, &back, &info)
+                {
+                    // A commit inside a rebase never was the newest of a branch.
+                    assert_eq!(error.kind(), ErrorKind::TooOld, "{error}");
                 }
             }
             84..=92 => self.merge(),
             93..=96 => self.rebase(),
+            97 => self.collect(),
             _ => self.table = Table::open(self.store.clone()).unwrap(),
+        }
+    }
+
+    /// Lets days pass, in which transactions grow too old, and deletes what nothing keeps.
+    fn collect(&mut self) {
+        self.pending.clear();
+        self.is_collected = true;
+        let hours = 24 * self.rng.below(14) as u64;
+        self.clock.advance(Duration::from_secs(hours * 3600));
+        self.table.gc(&Gc::new()).unwrap();
+        // Opened anew, so that nothing is remembered.
+        self.table = Table::open(self.store.clone()).unwrap();
+        if self.rng.percent(20) {
+            let report = self.table.fsck(Depth::Deep).unwrap();
+            assert_eq!(report.findings, []);
         }
     }
 
@@ -593,7 +622,9 @@ fn run(seed: u64) -> usize {
     let mut ids: Vec<_> = history.known.keys().copied().collect();
     ids.sort();
     let id = ids[history.rng.below(ids.len())];
-    history.check(&id.to_string());
+    if !history.is_collected {
+        history.check(&id.to_string());
+    }
     history.n_conflicts
 }
 
