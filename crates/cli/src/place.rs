@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tarsia::io::{ReadAt, Sink, local_path, redact};
+use tarsia::io::{ReadAt, Sink, Store, local_path, redact};
 
 use crate::failure::Failure;
 
@@ -123,6 +123,12 @@ pub trait Places: Send + Sync {
     /// # Errors
     /// As [`Places::open`].
     fn create(&self, url: &str) -> Result<NewFile, Failure>;
+
+    /// Opens what is below a URL as a store, whose keys continue the URL behind a slash: a table.
+    ///
+    /// # Errors
+    /// As [`Places::open`]. Nothing is asked of the store yet.
+    fn store(&self, url: &str) -> Result<Arc<dyn Store>, Failure>;
 }
 
 /// A file of a URL that is being written.
@@ -161,6 +167,10 @@ impl Places for LocalFiles {
     }
 
     fn create(&self, url: &str) -> Result<NewFile, Failure> {
+        Err(Self::refused(url))
+    }
+
+    fn store(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
         Err(Self::refused(url))
     }
 }

@@ -1,12 +1,11 @@
 //! Arguments of `tarsia table`.
 
-use std::path::PathBuf;
-
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::condition::{Condition, Where, parse_condition};
 use super::selections::Columns;
+use super::table_upkeep::{TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 use super::text::TextOptions;
 use crate::place::Place;
 
@@ -18,7 +17,7 @@ Example:
   tarsia table append ads april.parquet -m 'clicks of April'
   tarsia table log ads
 
-A table is a folder of many Tarsia files. A state of it is named
+A table is a folder of many Tarsia files, or a URL such as s3://bucket/ads in the build that knows URLs. A state of it is named
   main                            the newest of a branch
   main~2                          two commits before that
   main@2026-05-01T00:00:00Z       the one that the branch was at then
@@ -61,6 +60,16 @@ pub enum TableCommand {
     Alter(TableAlter),
     /// Check that all objects are there and whole
     Fsck(TableFsck),
+    /// Delete the objects that no branch, tag or pin keeps
+    Gc(TableGc),
+    /// List the pins, or keep a state from gc for some days
+    Pin(TablePin),
+    /// Remove a pin
+    Unpin(TableUnpin),
+    /// Show or change the policy: rules of branches, and for how long gc keeps states
+    Protect(TableProtect),
+    /// Copy a table to another place, or what a copy lacks
+    Copy(TableCopy),
 }
 
 /// Text that a commit has for people.
@@ -80,8 +89,8 @@ pub struct Said {
     after_help = "Example:\n  tarsia table create ads --like april.parquet --partition-by 'day(time),country'"
 )]
 pub struct TableCreate {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// A file with the columns of the table: .tarsia, .parquet, .arrow, .feather, .csv, .jsonl or .ndjson; its rows are
     /// not added
     #[arg(long, value_name = "FILE")]
@@ -90,6 +99,9 @@ pub struct TableCreate {
     /// truncate(name, 4); separated by semicolons or by commas outside of parentheses
     #[arg(long, value_name = "A,B")]
     pub partition_by: Option<String>,
+    /// Make the table although the folder has other files, which `tarsia table gc` will delete
+    #[arg(long)]
+    pub force: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -110,12 +122,13 @@ pub struct TableCreate {
 Example:
   tarsia table append ads april.parquet may.parquet -m 'clicks of spring'
 
-Columns are found by name, and each column of the table must be there. With --idempotent nothing is added if a commit
+Columns are found by name, and each column of the table must be there. Columns of CSV and JSON lines are read with the
+types of the table. If a file fails, nothing is added. With --idempotent nothing is added if a commit
 with this number of the application, or a higher one, is in the branch: so a job that is started again adds its rows
 once.")]
 pub struct TableAppend {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Files with rows: .tarsia, .parquet, .arrow, .feather, .csv, .jsonl or .ndjson
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<Place>,
@@ -152,8 +165,8 @@ fn parse_idempotent(text: &str) -> Result<(String, u64), String> {
     after_help = "Example:\n  tarsia table scan ads --where \"country = 'NL'\" --columns time,clicks -n 5"
 )]
 pub struct TableScan {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// State to read
     #[arg(long, value_name = "STATE", default_value = "main")]
     pub at: String,
@@ -189,8 +202,8 @@ Example:
 The values stay in the files of the table, and in older states: this is no erasure. Files of which all rows go are
 removed as a whole.")]
 pub struct TableDelete {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Rows to delete: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads the condition from a file
     #[arg(
         long = "where",
@@ -216,8 +229,8 @@ pub struct TableDelete {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tarsia table info ads --at tag:v3")]
 pub struct TableInfo {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// State to show
     #[arg(long, value_name = "STATE", default_value = "main")]
     pub at: String,
@@ -230,8 +243,8 @@ pub struct TableInfo {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tarsia table log ads --branch exp")]
 pub struct TableLog {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Branch to show; one that was deleted has its log, too
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
@@ -246,8 +259,8 @@ pub struct TableLog {
     after_help = "Example:\n  tarsia table branch ads exp --at main~1\n  tarsia table branch ads exp --delete"
 )]
 pub struct TableBranch {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Branch to make or delete; unless given, all are listed
     pub name: Option<String>,
     /// State at which the branch begins
@@ -271,8 +284,8 @@ pub struct TableBranch {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tarsia table tag ads v3 --at main -m 'trained on this'")]
 pub struct TableTag {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Tag to make; unless given, all are listed
     pub name: Option<String>,
     /// State to tag
@@ -297,8 +310,8 @@ Example:
 
 The commits that the branch was at stay in its log, so nothing is lost.")]
 pub struct TableReset {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// State to set the branch to
     pub state: String,
     /// Branch to set
@@ -320,8 +333,8 @@ Example:
 
 No data are copied. Changes that the target has are not repeated, however they got there.")]
 pub struct TableMerge {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Branch or state whose changes are taken
     pub source: String,
     /// Branch that gets them
@@ -339,8 +352,8 @@ pub struct TableMerge {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tarsia table rebase ads exp --onto main")]
 pub struct TableRebase {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Branch whose changes are put behind the other ones
     pub branch: String,
     /// State that they are put behind
@@ -358,8 +371,8 @@ pub struct TableRebase {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tarsia table diff ads main exp")]
 pub struct TableDiff {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// First state
     pub first: String,
     /// Second state
@@ -375,14 +388,17 @@ pub struct TableDiff {
 Example:
   tarsia table fsck ads --digests
 
-Checks whatever ref entries and tags lead to: commits, schemas, manifests, and that each file is there with its size; with
---digests each byte of each file, too. Changes nothing. Exit code 1 if something is wrong.")]
+Checks all refs, and what they keep from gc: commits, schemas, manifests, and that each file is there with its size; with
+--digests each byte of each file, too. Counts the objects that nothing keeps. Changes nothing. Exit code 1 if something is wrong.")]
 pub struct TableFsck {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Compare each byte of each file with its digest
     #[arg(long)]
     pub digests: bool,
+    /// Do that, and compare each state that is kept with what its commit says of it
+    #[arg(long)]
+    pub deep: bool,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -397,8 +413,8 @@ Example:
 
 No file is rewritten: rows that are there have null in new columns.")]
 pub struct TableAlter {
-    /// Folder of the table
-    pub table: PathBuf,
+    /// Folder or URL of the table
+    pub table: Place,
     /// Give a column another name; may be given for several columns
     #[arg(long, value_name = "OLD=NEW", value_parser = parse_rename)]
     pub rename: Vec<(String, String)>,

@@ -9,7 +9,7 @@ use super::of_columns::{ColumnType, parse_column_type};
 use crate::failure::Failure;
 
 /// The options of commands that read CSV and JSON lines.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct TextOptions {
     /// The type of a column of CSV or JSON lines, instead of what its first rows suggest: zip=utf8, user.id=uint64 (a
     /// field of objects; a list is named as its items). bool, int8 to int64, uint8 to uint64, float32, float64,

@@ -15,6 +15,8 @@ mod print_rows;
 mod reorder;
 mod rows;
 mod table;
+mod table_input;
+mod table_upkeep;
 mod verify;
 
 use std::path::Path;

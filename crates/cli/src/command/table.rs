@@ -2,56 +2,58 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatchIterator;
 use serde_json::{Value, json};
-use tarsia::io::LocalStore;
-use tarsia_convert::Format;
-use tarsia_convert::source::Source;
+use tarsia::io::{List, LocalStore, Store, block_on};
 use tarsia_table::meta::{RefEntry, RefOp};
 use tarsia_table::{
     AlterField, CommitInfo, Depth, DiffEntry, ErrorKind, LogEntry, Snapshot, Table, TableSpec,
 };
 
 use crate::args::{
-    Limits, Said, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
-    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
-    TableTag, TextOptions,
+    Said, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
+    TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
 };
-use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::place::{Place, Places};
 use crate::shown::printable;
 
-use super::open::{budget_of, open};
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, summarise};
 use super::print_rows::print_rows;
+use super::table_input::Input;
+use super::table_upkeep;
 
 /// Digits of a commit that lists show.
-const SHOWN_DIGITS: usize = 12;
+pub(super) const SHOWN_DIGITS: usize = 12;
 
 pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), Failure> {
     match command {
         TableCommand::Create(args) => create(args, places),
         TableCommand::Append(args) => append(args, places),
-        TableCommand::Scan(args) => scan(args),
-        TableCommand::Delete(args) => delete(args),
-        TableCommand::Info(args) => info(args),
-        TableCommand::Log(args) => log(args),
-        TableCommand::Branch(args) => branch(args),
-        TableCommand::Tag(args) => tag(args),
-        TableCommand::Reset(args) => reset(args),
-        TableCommand::Merge(args) => merge(args),
-        TableCommand::Rebase(args) => rebase(args),
-        TableCommand::Diff(args) => diff(args),
+        TableCommand::Scan(args) => scan(args, places),
+        TableCommand::Delete(args) => delete(args, places),
+        TableCommand::Info(args) => info(args, places),
+        TableCommand::Log(args) => log(args, places),
+        TableCommand::Branch(args) => branch(args, places),
+        TableCommand::Tag(args) => tag(args, places),
+        TableCommand::Reset(args) => reset(args, places),
+        TableCommand::Merge(args) => merge(args, places),
+        TableCommand::Rebase(args) => rebase(args, places),
+        TableCommand::Diff(args) => diff(args, places),
         TableCommand::Alter(args) => alter(args, places),
-        TableCommand::Fsck(args) => fsck(args),
+        TableCommand::Fsck(args) => fsck(args, places),
+        TableCommand::Gc(args) => table_upkeep::gc(args, places),
+        TableCommand::Pin(args) => table_upkeep::pin(args, places),
+        TableCommand::Unpin(args) => table_upkeep::unpin(args, places),
+        TableCommand::Protect(args) => table_upkeep::protect(args, places),
+        TableCommand::Copy(args) => table_upkeep::copy(args, places),
     }
 }
 
 /// An error about a table: a state or a column that is not there is the caller's mistake.
-fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
+pub(super) fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
     move |error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
             Failure::Usage(format!("{}: {error}", path.display()))
@@ -60,73 +62,52 @@ fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
     }
 }
 
-fn commit_info(said: &Said) -> CommitInfo {
+/// An error about rows of a file: those that do not fit the table are bad data.
+fn rows_failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
+    move |error| Failure::bad(path, error)
+}
+
+pub(super) fn commit_info(said: &Said) -> CommitInfo {
     let of_system = || std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
     let author = said.author.clone().or_else(|| of_system().ok());
     let tool = concat!("tarsia ", env!("CARGO_PKG_VERSION"));
     CommitInfo::new(author.unwrap_or_default(), said.message.as_str()).tool(tool)
 }
 
-fn open_table(path: &Path) -> Result<Table, Failure> {
-    let store = LocalStore::open(path).map_err(|error| Failure::bad(path, error))?;
-    Table::open(Arc::new(store)).map_err(failed(path))
+pub(super) fn open_table(place: &Place, places: &dyn Places) -> Result<Table, Failure> {
+    let path = place.name();
+    let store: Arc<dyn Store> = match place.url() {
+        Some(url) => places.store(url)?,
+        None => Arc::new(LocalStore::open(path).map_err(|error| Failure::bad(path, error))?),
+    };
+    Table::open(store).map_err(failed(path))
 }
 
-/// Files of other formats have the limits of imports.
-const NO_LIMITS_GIVEN: Limits = Limits {
-    memory_limit: None,
-    time_limit: None,
-};
+/// Age of temporary files that a killed writer left.
+pub(super) const LEFT_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// Rows of a file of any format.
-enum Input {
-    Tarsia(tarsia::Scan),
-    Other(Box<Source>, Budget),
+/// The folder of a local table, in which killed writers leave temporary files.
+pub(super) fn temporaries(place: &Place) -> Result<Option<LocalStore>, Failure> {
+    let path = place.name();
+    let opened = place.url().is_none().then(|| LocalStore::open(path));
+    opened
+        .transpose()
+        .map_err(|error| Failure::bad(path, error))
 }
 
-impl Input {
-    fn open(places: &dyn Places, place: &Place, text: &TextOptions) -> Result<Self, Failure> {
-        match Format::of(place.name()) {
-            Some(_) => {
-                let path = place.path()?;
-                let budget = budget_of(path, &NO_LIMITS_GIVEN);
-                let source = Source::open(path, &text.options()?)?;
-                budget.has_columns(source.schema().fields().len());
-                Ok(Self::Other(Box::new(source), budget))
-            }
-            None => {
-                let scan = open(places, place)?.scan().build();
-                scan.map(Self::Tarsia)
-                    .map_err(|error| Failure::of_tarsia(place.name(), &error))
-            }
-        }
-    }
-
-    fn schema(&self) -> SchemaRef {
-        match self {
-            Self::Tarsia(scan) => scan.schema(),
-            Self::Other(source, _) => source.schema(),
-        }
-    }
-}
-
-impl Iterator for Input {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Tarsia(scan) => scan.next(),
-            Self::Other(source, budget) => {
-                let batch = source.next_batch().transpose()?;
-                budget.progress();
-                Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
-            }
-        }
+/// The store of a table that is to be made; a folder is made, too.
+pub(super) fn new_store(place: &Place, places: &dyn Places) -> Result<Arc<dyn Store>, Failure> {
+    let path = place.name();
+    match place.url() {
+        Some(url) => places.store(url),
+        None => Ok(Arc::new(
+            LocalStore::create(path).map_err(|error| Failure::bad(path, error))?,
+        )),
     }
 }
 
 fn create(args: &TableCreate, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.as_path();
+    let path = args.table.name();
     let input = Input::open(places, &args.like, &args.text)?;
     let partitions = args
         .partition_by
@@ -136,8 +117,11 @@ fn create(args: &TableCreate, places: &dyn Places) -> Result<(), Failure> {
     let spec = TableSpec::new(input.schema()).partition_by(partitions);
     // Nothing is made for a table that cannot be.
     spec.check().map_err(failed(path))?;
-    let store = LocalStore::create(path).map_err(|error| Failure::bad(path, error))?;
-    let table = Table::create(Arc::new(store), &spec, &commit_info(&args.said));
+    let store = new_store(&args.table, places)?;
+    if !args.force {
+        check_empty(&store, path)?;
+    }
+    let table = Table::create(store, &spec, &commit_info(&args.said));
     let table = table.map_err(failed(path))?;
     let snapshot = table.at("main").map_err(failed(path))?;
     summarise(
@@ -148,6 +132,24 @@ fn create(args: &TableCreate, places: &dyn Places) -> Result<(), Failure> {
             ("partitioned by", partitioned_by(&snapshot)?),
         ],
     )
+}
+
+/// Refuses to make a table among objects of others, which garbage collection would delete.
+fn check_empty(store: &Arc<dyn Store>, path: &Path) -> Result<(), Failure> {
+    let bad = |error: tarsia::io::StoreError| Failure::bad(path, error);
+    if !store.capabilities().can_list || block_on(store.head("TABLE")).is_ok() {
+        return Ok(());
+    }
+    let page = block_on(store.list(List::new("").page_max(1))).map_err(bad)?;
+    match page.objects.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::Usage(format!(
+            "{}: there is something else, such as `{}`, and `tarsia table gc` would delete it; --force makes the table \
+             all the same",
+            path.display(),
+            first.key.escape_debug()
+        ))),
+    }
 }
 
 /// Parts between commas that are outside of parentheses.
@@ -183,39 +185,58 @@ fn partitioned_by(snapshot: &Snapshot) -> Result<String, Failure> {
 }
 
 fn append(args: &TableAppend, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let mut info = commit_info(&args.said);
     if let Some((application, number)) = &args.idempotent {
         info = info.idempotent(application, *number);
     }
     let mut txn = table.begin(&args.branch, info).map_err(failed(path))?;
+    if txn.was_committed() {
+        let commit = txn.snapshot().id().to_string();
+        return summarise_append(path, args, 0, commit, "yes");
+    }
+    let wanted = txn.snapshot().arrow_schema();
     let mut n_rows = 0;
     for file in &args.files {
-        let input = Input::open(places, file, &args.text)?;
+        let input = Input::open_for(places, file, &args.text, &wanted)?;
         let schema = input.schema();
         let appended = txn.append(RecordBatchIterator::new(input, schema));
-        n_rows += appended.map_err(failed(file.name()))?;
+        n_rows += appended.map_err(rows_failed(file.name()))?;
+    }
+    if txn.is_empty() {
+        let commit = "none, since there are no rows".to_owned();
+        return summarise_append(path, args, 0, commit, "no");
     }
     let committed = txn.commit().map_err(failed(path))?;
     let was_there = if committed.was_there { "yes" } else { "no" };
     if committed.was_there {
         n_rows = 0;
     }
-    summarise(
-        path,
-        &[
-            ("rows", n_rows.to_string()),
-            ("branch", args.branch.clone()),
-            ("commit", committed.commit.to_string()),
-            ("was there already", was_there.to_owned()),
-        ],
-    )
+    summarise_append(path, args, n_rows, committed.commit.to_string(), was_there)
 }
 
-fn scan(args: &TableScan) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let snapshot = open_table(path)?.at(&args.at).map_err(failed(path))?;
+fn summarise_append(
+    path: &Path,
+    args: &TableAppend,
+    n_rows: u64,
+    commit: String,
+    was_there: &str,
+) -> Result<(), Failure> {
+    let facts = [
+        ("rows", n_rows.to_string()),
+        ("branch", args.branch.clone()),
+        ("commit", commit),
+        ("was there already", was_there.to_owned()),
+    ];
+    summarise(path, &facts)
+}
+
+fn scan(args: &TableScan, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let snapshot = open_table(&args.table, places)?
+        .at(&args.at)
+        .map_err(failed(path))?;
     let mut scan = snapshot.scan();
     if let Some(names) = &args.columns.names {
         scan = scan.columns(&names.0);
@@ -237,9 +258,9 @@ fn scan(args: &TableScan) -> Result<(), Failure> {
     print_rows(path, &schema, batches, args.json)
 }
 
-fn delete(args: &TableDelete) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn delete(args: &TableDelete, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let condition = args.condition.read()?;
     if args.dry_run {
         let snapshot = table.at(&args.branch).map_err(failed(path))?;
@@ -261,9 +282,9 @@ fn delete(args: &TableDelete) -> Result<(), Failure> {
     summarise(path, &facts)
 }
 
-fn info(args: &TableInfo) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn info(args: &TableInfo, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let snapshot = table.at(&args.at).map_err(failed(path))?;
     let commit = snapshot.commit();
     let n_rows = snapshot.scan().count().map_err(failed(path))?;
@@ -328,7 +349,7 @@ fn info(args: &TableInfo) -> Result<(), Failure> {
 }
 
 /// A time as people read it, in UTC.
-fn time_text(millis: u64) -> String {
+pub(super) fn time_text(millis: u64) -> String {
     let time = i64::try_from(millis)
         .ok()
         .and_then(chrono::DateTime::from_timestamp_millis);
@@ -338,9 +359,11 @@ fn time_text(millis: u64) -> String {
     )
 }
 
-fn log(args: &TableLog) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let log = open_table(path)?.log(&args.branch).map_err(failed(path))?;
+fn log(args: &TableLog, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let log = open_table(&args.table, places)?
+        .log(&args.branch)
+        .map_err(failed(path))?;
     let mut out = Out::new();
     if args.json {
         let entries: Vec<_> = log.iter().map(log_document).collect();
@@ -445,9 +468,9 @@ fn entry_document(entry: &RefEntry) -> Value {
     })
 }
 
-fn branch(args: &TableBranch) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn branch(args: &TableBranch, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let info = commit_info(&args.said);
     if let Some(name) = &args.name {
         let done = match args.delete {
@@ -486,9 +509,9 @@ fn branch(args: &TableBranch) -> Result<(), Failure> {
     out.finish()
 }
 
-fn tag(args: &TableTag) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn tag(args: &TableTag, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     if let Some(name) = &args.name {
         let tagged = table.tag(name, &args.at, &commit_info(&args.said));
         tagged.map_err(failed(path))?;
@@ -523,9 +546,9 @@ fn tag(args: &TableTag) -> Result<(), Failure> {
     out.finish()
 }
 
-fn reset(args: &TableReset) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn reset(args: &TableReset, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let reset = table.reset(&args.branch, &args.state, &commit_info(&args.said));
     reset.map_err(failed(path))?;
     summarise(
@@ -534,9 +557,9 @@ fn reset(args: &TableReset) -> Result<(), Failure> {
     )
 }
 
-fn merge(args: &TableMerge) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn merge(args: &TableMerge, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let merged = table.merge(&args.source, &args.into, &commit_info(&args.said));
     let merged = merged.map_err(failed(path))?;
     let nothing = if merged.was_there { "yes" } else { "no" };
@@ -550,9 +573,9 @@ fn merge(args: &TableMerge) -> Result<(), Failure> {
     )
 }
 
-fn rebase(args: &TableRebase) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+fn rebase(args: &TableRebase, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let n_changes = table.rebase(&args.branch, &args.onto, &commit_info(&args.said));
     let n_changes = n_changes.map_err(failed(path))?;
     summarise(
@@ -564,9 +587,9 @@ fn rebase(args: &TableRebase) -> Result<(), Failure> {
     )
 }
 
-fn diff(args: &TableDiff) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let diff = open_table(path)?.diff(&args.first, &args.second);
+fn diff(args: &TableDiff, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let diff = open_table(&args.table, places)?.diff(&args.first, &args.second);
     let diff = diff.map_err(failed(path))?;
     let mut out = Out::new();
     let document = |entry: &DiffEntry| {
@@ -598,8 +621,8 @@ fn diff(args: &TableDiff) -> Result<(), Failure> {
 }
 
 fn alter(args: &TableAlter, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let table = open_table(path)?;
+    let path = args.table.name();
+    let table = open_table(&args.table, places)?;
     let mut txn = table
         .begin(&args.branch, commit_info(&args.said))
         .map_err(failed(path))?;
@@ -632,13 +655,19 @@ fn alter(args: &TableAlter, places: &dyn Places) -> Result<(), Failure> {
     )
 }
 
-fn fsck(args: &TableFsck) -> Result<(), Failure> {
-    let path = args.table.as_path();
-    let depth = match args.digests {
-        true => Depth::Digests,
-        false => Depth::Metadata,
+fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
+    let path = args.table.name();
+    let depth = match (args.deep, args.digests) {
+        (true, _) => Depth::Deep,
+        (false, true) => Depth::Digests,
+        (false, false) => Depth::Metadata,
     };
-    let report = open_table(path)?.fsck(depth).map_err(failed(path))?;
+    let report = open_table(&args.table, places)?.fsck(depth);
+    let report = report.map_err(failed(path))?;
+    let n_temporaries = temporaries(&args.table)?.map_or(Ok(0), |store| {
+        let counted = store.count_temporaries(LEFT_AGE);
+        counted.map_err(|error| Failure::bad(path, error))
+    })?;
     let mut out = Out::new();
     if args.json {
         let findings = report.findings.iter();
@@ -646,21 +675,26 @@ fn fsck(args: &TableFsck) -> Result<(), Failure> {
         out.document(&json!({
             "ok": report.findings.is_empty(),
             "refs": report.refs,
+            "pins": report.pins,
+            "ended_pins": report.ended_pins,
             "commits": report.commits,
             "manifests": report.manifests,
             "files": report.files,
             "unused_objects": report.unused_objects,
             "unused_bytes": report.unused_bytes,
+            "temporary_files": n_temporaries,
             "findings": findings.collect::<Vec<_>>(),
         }))?;
     } else {
         out.facts(&[
             ("refs", report.refs.to_string()),
+            ("pins", report.pins.to_string()),
             ("commits", report.commits.to_string()),
             ("manifests", report.manifests.to_string()),
             ("files", report.files.to_string()),
             ("unused objects", report.unused_objects.to_string()),
             ("unused bytes", report.unused_bytes.to_string()),
+            ("temporary files", n_temporaries.to_string()),
         ])?;
         for it in &report.findings {
             out.line(&printable(

@@ -19,6 +19,7 @@ mod many_imports;
 mod outputs;
 mod parquet;
 mod parquet_files;
+mod processes;
 #[cfg(unix)]
 mod reorder;
 mod round_trip;
@@ -28,4 +29,5 @@ mod tables;
 mod text_files;
 mod types;
 #[cfg(unix)]
+mod upkeep;
 mod urls;

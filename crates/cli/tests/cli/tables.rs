@@ -229,7 +229,7 @@ fn what_is_wrong_is_one_line() {
         ),
         (
             &["table", "append", "ads", "other.csv"],
-            2,
+            1,
             "the table has no field `a`",
         ),
         (

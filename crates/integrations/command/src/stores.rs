@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tarsia_cli::failure::Failure;
 use tarsia_cli::place::{NewFile, Places};
-use tarsia_io::{ReadAt, StoreError};
+use tarsia_io::{ReadAt, Store, StoreError, SubStore};
 use tarsia_store::{RemoteFile, RemoteStore, StoreOptions, StoreSink, StoreUrl};
 
 /// Opens URLs as `tarsia-store` does. Servers, regions and credentials are those of the environment.
@@ -29,6 +29,11 @@ impl Places for Stores {
             sink: Box::new(sink),
             abandon: Arc::new(move || handle.abandon()),
         })
+    }
+
+    fn store(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
+        let (store, url) = store_of(url)?;
+        Ok(Arc::new(SubStore::new(store, url.key())))
     }
 }
 

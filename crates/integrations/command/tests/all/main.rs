@@ -4,4 +4,5 @@ mod failures;
 mod moto;
 mod reading;
 mod run;
+mod tables;
 mod writing;

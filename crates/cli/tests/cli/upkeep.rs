@@ -1,0 +1,235 @@
+//! `tarsia table gc`, `pin`, `unpin`, `protect` and `copy`, and what `create` and `append` look at first.
+
+use std::time::Duration;
+
+use crate::run::Folder;
+
+fn folder() -> Folder {
+    let folder = Folder::default();
+    folder.write("april.csv", "country,clicks\nNL,3\nBE,9\n");
+    let create = ["table", "create", "ads", "--like", "april.csv"];
+    folder.run(&create).ok();
+    folder.run(&["table", "append", "ads", "april.csv"]).ok();
+    folder
+}
+
+/// Makes everything in a folder older.
+fn age(folder: &std::path::Path, by: Duration) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            age(&path, by);
+            continue;
+        }
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(time - by).unwrap();
+    }
+}
+
+#[test]
+fn old_states_go_and_pinned_ones_stay() {
+    let folder = folder();
+    folder
+        .run(&["table", "delete", "ads", "--where", "clicks < 5"])
+        .ok();
+    let pin = ["table", "pin", "ads", "main~1", "-m", "training", "--json"];
+    let made = folder.run(&pin).json();
+    folder.run(&["table", "append", "ads", "april.csv"]).ok();
+    folder
+        .run(&["table", "delete", "ads", "--where", "clicks < 5"])
+        .ok();
+    folder
+        .run(&["table", "delete", "ads", "--where", "clicks = 9"])
+        .ok();
+    folder.write("ads/notes.txt", "mine");
+    std::fs::create_dir_all(folder.path("ads/data/00")).unwrap();
+    folder.write("ads/data/00/x.tmp0123456789abcdef", "left");
+    let nothing = folder.run(&["table", "gc", "ads", "--json"]).json();
+    assert_eq!(
+        (&nothing["removed_objects"], &nothing["young_objects"]),
+        (&0.into(), &1.into())
+    );
+    age(&folder.path("ads"), Duration::from_secs(30 * 24 * 3600));
+    let line = folder
+        .run(&["table", "tag", "ads", "v", "--at", "main~1"])
+        .fails(1);
+    assert!(line.contains("older than 84 hours"), "{line}");
+    // The pin is younger than what it keeps.
+    let dry = folder
+        .run(&["table", "gc", "ads", "--dry-run", "--json"])
+        .json();
+    assert!(dry["removed_objects"].as_u64().unwrap() > 3, "{dry}");
+    assert_eq!(dry["temporary_files"], 1);
+    let checked = folder.run(&["table", "fsck", "ads", "--json"]).json();
+    assert_eq!(
+        (&checked["pins"], &checked["temporary_files"]),
+        (&1.into(), &1.into())
+    );
+    let keys: Vec<&str> = dry["removed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["key"].as_str().unwrap())
+        .collect();
+    assert!(keys.contains(&"notes.txt"));
+    assert!(folder.path("ads/notes.txt").exists());
+    let said = folder.run(&["table", "gc", "ads"]).ok();
+    assert!(
+        said.contains(&format!("objects deleted    {}", keys.len())),
+        "{said}"
+    );
+    assert!(!folder.path("ads/notes.txt").exists());
+    let at = made["commit"].as_str().unwrap();
+    let count = |at: &str| folder.run(&["table", "scan", "ads", "--at", at, "--count"]);
+    assert_eq!(
+        (count(at).ok(), count("main").ok()),
+        ("2\n".to_owned(), "0\n".to_owned())
+    );
+    count("main~1").fails(1);
+    folder.run(&["table", "fsck", "ads", "--deep"]).ok();
+
+    let pins = folder.run(&["table", "pin", "ads", "--json"]).json();
+    let id = pins[0]["id"].as_str().unwrap();
+    assert_eq!(
+        (&pins[0]["message"], Some(id)),
+        (&"training".into(), made["id"].as_str())
+    );
+    assert!(folder.run(&["table", "pin", "ads"]).ok().contains(id));
+    folder.run(&["table", "unpin", "ads", id]).ok();
+    let line = folder.run(&["table", "unpin", "ads", id]).fails(2);
+    assert!(line.contains("there is no pin"), "{line}");
+    folder.run(&["table", "unpin", "ads", "x"]).fails(2);
+    folder
+        .run(&["table", "pin", "ads", "main", "--dry-run"])
+        .ok();
+    folder
+        .run(&["table", "pin", "ads", "main", "--days", "500"])
+        .fails(2);
+    assert_eq!(folder.run(&["table", "pin", "ads", "--json"]).ok(), "[]\n");
+    folder
+        .run(&["table", "gc", "ads", "--keep-days", "1"])
+        .fails(2);
+}
+
+#[test]
+fn protected_branches_are_merged_into() {
+    let folder = folder();
+    let protect = [
+        "table",
+        "protect",
+        "ads",
+        "main",
+        "--rule",
+        "merge-only",
+        "--rule",
+        "no-reset",
+    ];
+    folder.run(&protect).ok();
+    let line = folder
+        .run(&["table", "append", "ads", "april.csv"])
+        .fails(1);
+    assert!(line.contains("branch `main` is protected"), "{line}");
+    folder.run(&["table", "reset", "ads", "main~1"]).fails(1);
+    folder.run(&["table", "branch", "ads", "exp"]).ok();
+    folder
+        .run(&["table", "append", "ads", "april.csv", "--branch", "exp"])
+        .ok();
+    folder.run(&["table", "merge", "ads", "exp"]).ok();
+    let set = ["table", "protect", "ads", "--keep-days", "30", "--json"];
+    let policy = folder.run(&set).json();
+    assert_eq!(policy["keep_days"], 30);
+    assert_eq!(
+        policy["branches"]["main"],
+        serde_json::json!(["merge_only", "no_reset"])
+    );
+    assert!(
+        folder
+            .run(&["table", "protect", "ads"])
+            .ok()
+            .contains("merge_only, no_reset")
+    );
+    folder.run(&["table", "protect", "ads", "main"]).fails(2);
+    folder
+        .run(&["table", "protect", "ads", "--keep-days", "0"])
+        .fails(2);
+    folder
+        .run(&["table", "protect", "ads", "main", "--none"])
+        .ok();
+    folder.run(&["table", "append", "ads", "april.csv"]).ok();
+}
+
+#[test]
+fn copies_are_tables() {
+    let folder = folder();
+    let copy = |more: &[&str]| folder.run(&[&["table", "copy", "ads", "copy"], more].concat());
+    let plan = copy(&["--dry-run", "--json"]).json();
+    assert!(!folder.path("copy").exists());
+    let report = copy(&["--json"]).json();
+    assert_eq!(report["objects"], plan["objects"]);
+    let scan = ["table", "scan", "copy", "--count"];
+    assert_eq!(folder.run(&scan).ok(), "2\n");
+    folder.run(&["table", "append", "ads", "april.csv"]).ok();
+    assert!(copy(&[]).ok().contains("objects copied  2"));
+    folder.run(&["table", "append", "copy", "april.csv"]).ok();
+    let line = copy(&[]).fails(1);
+    assert!(line.contains("branch `main`"), "{line}");
+    folder.run(&["table", "fsck", "copy", "--digests"]).ok();
+}
+
+#[test]
+fn tables_are_not_made_among_other_files() {
+    let folder = folder();
+    std::fs::create_dir(folder.path("mixed")).unwrap();
+    folder.write("mixed/photo.jpg", "x");
+    let create = ["table", "create", "mixed", "--like", "april.csv"];
+    let line = folder.run(&create).fails(2);
+    assert!(
+        line.contains("photo.jpg") && line.contains("--force"),
+        "{line}"
+    );
+    folder.run(&[&create[..], &["--force"]].concat()).ok();
+}
+
+#[test]
+fn what_is_appended_is_looked_at_first() {
+    let folder = folder();
+    // Without the table's types `country` would be a number.
+    folder.write("numbers.csv", "country,clicks\n17,4\n18,\n");
+    folder.run(&["table", "append", "ads", "numbers.csv"]).ok();
+    folder.write("numbers.jsonl", "{\"clicks\":5,\"country\":\"19\"}\n");
+    folder
+        .run(&["table", "append", "ads", "numbers.jsonl"])
+        .ok();
+    let count = || folder.run(&["table", "scan", "ads", "--count"]).ok();
+    assert_eq!(count(), "5\n");
+    // A file that fails is named, and nothing of the others is added.
+    folder.write("bad.csv", "country,clicks\nNL,many\n");
+    let line = folder
+        .run(&["table", "append", "ads", "april.csv", "bad.csv"])
+        .fails(1);
+    assert!(line.contains("bad.csv"), "{line}");
+    folder.write("bad.tarsia", "no file");
+    let line = folder
+        .run(&["table", "append", "ads", "april.csv", "bad.tarsia"])
+        .fails(1);
+    assert!(line.contains("bad.tarsia"), "{line}");
+    assert_eq!(count(), "5\n");
+    folder.write("empty.csv", "country,clicks\n");
+    let said = folder.run(&["table", "append", "ads", "empty.csv"]).ok();
+    assert!(said.contains("none, since there are no rows"), "{said}");
+    // What was committed is not written again.
+    let again = [
+        "table",
+        "append",
+        "ads",
+        "april.csv",
+        "--idempotent",
+        "job=1",
+    ];
+    folder.run(&again).ok();
+    let files = || std::fs::read_dir(folder.path("ads/data")).unwrap().count();
+    let n_files = files();
+    assert!(folder.run(&again).ok().contains("was there already  yes"));
+    assert_eq!((files(), count()), (n_files, "7\n".to_owned()));
+}
