@@ -49,7 +49,7 @@ struct Item {
     check: Check,
 }
 
-/// What its bytes are compared with.
+/// The reference that its bytes are compared with.
 enum Check {
     Digest(ObjectId),
     File(Box<Entry>),

@@ -9,6 +9,7 @@ use tarsia_table_meta::names::{self, ObjectKind};
 use tarsia_table_meta::{Entry, ObjectId, RefEntry};
 
 use crate::error::Result;
+use crate::finding::Finding;
 use crate::gc::{days, is_marked};
 use crate::mark::{Marks, mark};
 use crate::refs;
@@ -27,15 +28,6 @@ pub enum Depth {
     /// All of that, and that each state has the files and rows that its commit says, and can be planned with its
     /// deletes.
     Deep,
-}
-
-/// Something that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Key of the object.
-    pub object: String,
-    /// Describes the fault, and what refers to the object.
-    pub what: String,
 }
 
 /// Counts of what was checked, and what is wrong.

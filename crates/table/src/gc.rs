@@ -102,8 +102,8 @@ impl Table {
     ///
     /// Kept are the states of heads, tags and pins, those that branches were at during the time of keeping, and the
     /// changes behind the commit where all these branches meet, so that they can be merged. Whatever is younger than 24
-    /// hours stays, too, and whatever is younger than the begin of a transaction with a pin. All other objects outside of `refs` and `TABLE`
-    /// go, whatever their names. It needs lists of the store that lag behind nothing.
+    /// hours stays, too, and whatever is younger than the begin of a transaction with a pin. All other objects
+    /// outside of `refs` and `TABLE` go, whatever their names. It needs lists of the store that lag behind nothing.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] if something that refs need is missing or damaged, or a ref is not understood: then
@@ -118,8 +118,8 @@ impl Table {
         let keep_days = gc.keep_days.unwrap_or(fewest);
         if keep_days < fewest {
             let what = format!(
-                "states are kept for {fewest} days by the table's policy, not {keep_days}, and others may be naming them: \
-                 change the policy, and collect a day later"
+                "states are kept for {fewest} days by the table's policy, not {keep_days}, and others may be naming \
+                 them: change the policy, and collect a day later"
             );
             return Err(Error::invalid(what));
         }
@@ -337,8 +337,8 @@ impl Table {
         // One that is missing or damaged has an error that says so.
         shared.run(|desk, objects| async move { objects.commit(&desk, commit).await })?;
         let what = format!(
-            "`{}` is older than {} hours, and no head, tag or pin names it: garbage collection may be about to delete it, \
-             so it gets no new name",
+            "`{}` is older than {} hours, and no head, tag or pin names it: garbage collection may be about to delete \
+             it, so it gets no new name",
             state.escape_debug(),
             half.as_secs() / 3600
         );

@@ -38,7 +38,7 @@
 //! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
 //! | `write`, `source` | data files |
 //! | `fsck`, `copy` | checks and copies of a whole table |
-//! | `gc`, `pins`, `policies` | what is kept and for how long, and what may be done with branches |
+//! | `gc`, `pins`, `lease`, `policies`, `rules` | what is kept and for how long, and what may be done with branches |
 //! | `references`, `roots`, `mark` | which objects refs keep, and what those need |
 //! | `refs`, `objects` | ref entries, and objects that are found by their digest |
 //! | `steps`, `drive` | work that says what it needs, and what runs it |
@@ -59,9 +59,11 @@ mod deletes;
 mod drive;
 mod error;
 mod extend;
+mod finding;
 mod fsck;
 mod gc;
 mod history;
+mod lease;
 mod mark;
 mod merge;
 mod objects;
@@ -73,6 +75,7 @@ mod protocol;
 mod references;
 mod refs;
 mod roots;
+mod rules;
 mod scan;
 mod snapshot;
 mod source;
@@ -85,7 +88,8 @@ mod write;
 pub use copy::CopyReport;
 pub use drive::drive;
 pub use error::{Error, ErrorKind, Result};
-pub use fsck::{Depth, Finding, FsckReport};
+pub use finding::Finding;
+pub use fsck::{Depth, FsckReport};
 pub use gc::{Gc, GcReport, Removed};
 pub use protocol::Committed;
 pub use scan::{FILE_COLUMN, Origin, POSITION_COLUMN, Scan, ScanBuilder};

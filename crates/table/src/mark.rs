@@ -8,7 +8,7 @@ use tarsia_table_meta::names::ObjectKind;
 use tarsia_table_meta::{Commit, Entry, EntryOp, FileId, ManifestFile, ManifestRow, ObjectId};
 
 use crate::error::{Error, Result};
-use crate::fsck::Finding;
+use crate::finding::Finding;
 use crate::history::Node;
 use crate::references::{Part, Reference, of_commit, of_entry};
 use crate::roots::{Root, Roots, is_of_store};
@@ -25,7 +25,8 @@ pub(crate) struct Marks {
     pub(crate) objects: HashSet<(ObjectKind, ObjectId)>,
     /// Files of states, each with an entry.
     pub(crate) files: HashMap<FileId, Entry>,
-    /// Files of changes alone. They may be gone where history has a gap, as behind a branch that was made of an old tag.
+    /// Files of changes alone. They may be gone where history has a gap, as behind a branch that was made of an old
+    /// tag.
     pub(crate) files_of_changes: HashMap<FileId, Entry>,
     /// Needed objects that are missing or damaged. What they refer to is not known, so nothing may be deleted.
     pub(crate) problems: Vec<Finding>,
@@ -115,7 +116,7 @@ struct Marker<'a> {
     marks: Marks,
     commits: HashMap<ObjectId, Arc<Commit>>,
     schemas: HashSet<ObjectId>,
-    /// What is marked now. Of changes, objects may be missing.
+    /// The part of commits that is marked now. Of changes, objects may be missing.
     part: Part,
 }
 
@@ -222,13 +223,12 @@ impl Marker<'_> {
                 Err(_) => rows.iter().map(|row| self.manifest(row)).collect(),
             };
             for (file, row) in each.into_iter().zip(rows) {
-                let object = (ObjectKind::Manifest, row.id);
                 match file.and_then(|file| Ok(file.all_entries()?)) {
                     Ok(entries) => {
-                        self.marks.objects.insert(object);
+                        self.marks.objects.insert((ObjectKind::Manifest, row.id));
                         entries.iter().for_each(|entry| visit(self, row, entry));
                     }
-                    Err(error) => self.failed(object, error)?,
+                    Err(error) => self.failed(ObjectKind::Manifest, row.id, error)?,
                 }
             }
         }
@@ -236,11 +236,11 @@ impl Marker<'_> {
     }
 
     /// Takes note of an object that cannot be read.
-    fn failed(&mut self, object: (ObjectKind, ObjectId), error: Error) -> Result<()> {
+    fn failed(&mut self, kind: ObjectKind, id: ObjectId, error: Error) -> Result<()> {
         if is_of_store(&error) {
             return Err(error);
         }
-        let key = object.0.key(&object.1);
+        let key = kind.key(&id);
         if self.part == Part::Changes {
             match block_on(self.shared.store.head(&key)) {
                 Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(()),
@@ -248,7 +248,7 @@ impl Marker<'_> {
                 Ok(_) => {}
             }
         }
-        self.marks.objects.insert(object);
+        self.marks.objects.insert((kind, id));
         self.find(key, error.to_string());
         Ok(())
     }
@@ -357,7 +357,7 @@ impl Marker<'_> {
                     let base = base.map(|base| (ObjectKind::Schema, base));
                     self.marks.objects.extend(base);
                 }
-                Err(error) => self.failed(object, error)?,
+                Err(error) => self.failed(ObjectKind::Schema, id, error)?,
             }
         }
         Ok(())

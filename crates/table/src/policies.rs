@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use tarsia_table_meta::{Policy, Rule, names};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::gc::{SPARED, days};
 use crate::objects::unexpected;
 use crate::refs;
 use crate::roots::{millis, store_time};
+use crate::rules::forbidden;
 use crate::spec::CommitInfo;
 use crate::steps::{Answer, Need};
 use crate::table::{Table, check_writable};
@@ -133,17 +134,4 @@ impl Table {
             true => Err(forbidden(branch, rule)),
         }
     }
-}
-
-/// The error of what a rule forbids.
-pub(crate) fn forbidden(branch: &str, rule: Rule) -> Error {
-    let why = match rule {
-        Rule::MergeOnly => "nobody commits to it: merge another branch into it",
-        Rule::ForwardOnly => {
-            "a merge may only set it forward: rebase the other branch onto it first, then merge"
-        }
-        Rule::NoReset => "nobody deletes, resets or rebases it",
-    };
-    let what = format!("branch `{}` is protected: {why}", branch.escape_debug());
-    Error::new(ErrorKind::Forbidden, what)
 }

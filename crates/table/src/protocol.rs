@@ -25,8 +25,8 @@ use crate::extend::{Built, Merged, NewChange, Said, extend};
 use crate::history::{Node, since};
 use crate::merge::merged;
 use crate::objects::{Objects, unexpected};
-use crate::policies::forbidden;
 use crate::refs;
+use crate::rules::forbidden;
 use crate::steps::{Answer, Desk, Need};
 
 /// Tries before an outcome is unknown, or a branch is too busy.

@@ -9,7 +9,7 @@ use tarsia_table_meta::names::{self, HEADS_PREFIX, PINS_PREFIX, POLICY_PREFIX, T
 use tarsia_table_meta::{ObjectId, RefEntry, TxnId};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fsck::Finding;
+use crate::finding::Finding;
 use crate::refs;
 use crate::snapshot::Shared;
 use crate::spec::random;
@@ -59,7 +59,7 @@ pub(crate) struct Root {
 pub(crate) struct Roots {
     /// Commits of which the whole state is kept.
     pub(crate) states: Vec<Root>,
-    /// Those of branches: the commits behind the one where they all meet are kept, too.
+    /// Commits of branches: those behind the one where they all meet are kept, too.
     pub(crate) branches: Vec<Root>,
     /// The earliest begin of a transaction with a pin: nothing that is younger goes.
     pub(crate) first_pin: Option<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Those of a time of keeping that ends now.
+    /// The times of a keeping that ends now.
     pub(crate) fn keeping(now: SystemTime, keep: Duration) -> Self {
         let since = now.checked_sub(keep).unwrap_or(UNIX_EPOCH);
         Self { now, since }

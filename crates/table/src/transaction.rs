@@ -16,7 +16,7 @@ use tarsia_table_meta::{
 use crate::deletes::deletes;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pins::Age;
+use crate::lease::Age;
 use crate::protocol::{Committed, Draft, Wish, Work, commit};
 use crate::scan::{Origin, matching_rows};
 use crate::snapshot::Snapshot;
@@ -339,8 +339,8 @@ impl Transaction {
         }
     }
 
-    /// Whether the state in view has a commit of this transaction's [number](CommitInfo::idempotent), or of a higher one:
-    /// then the commit will do nothing, and nothing need be written for it.
+    /// Whether the state in view has a commit of this transaction's [number](CommitInfo::idempotent), or of a higher
+    /// one: then the commit will do nothing, and nothing need be written for it.
     pub fn was_committed(&self) -> bool {
         let known = &self.snapshot.commit().idempotence;
         let number = self.info.idempotent.as_ref();

@@ -4,6 +4,7 @@ mod condition;
 mod erase;
 mod of_columns;
 mod reorder;
+mod said;
 mod selections;
 mod table;
 mod table_upkeep;
@@ -25,13 +26,13 @@ pub use erase::{
 pub use of_columns::{ColumnEncoding, ColumnLayout, ColumnRounding, ColumnType};
 use of_columns::{parse_encode, parse_layout, parse_round};
 pub use reorder::{Order, Reorder};
+pub use said::Said;
 pub(crate) use selections::parse_row;
 pub use selections::{Columns, Names, RowItem, RowItems, RowList, RowRange};
 use selections::{parse_names, parse_row_list};
 pub use table::{
-    Said, Table, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
-    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
-    TableTag,
+    Table, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
+    TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
 };
 pub use table_upkeep::{BranchRule, TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 pub use text::{InferRows, TextOptions};

@@ -4,6 +4,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::condition::{Condition, Where, parse_condition};
+use super::said::Said;
 use super::selections::Columns;
 use super::table_upkeep::{TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 use super::text::TextOptions;
@@ -70,17 +71,6 @@ pub enum TableCommand {
     Protect(TableProtect),
     /// Copy a table to another place, or what a copy lacks
     Copy(TableCopy),
-}
-
-/// Text that a commit has for people.
-#[derive(Debug, Args)]
-pub struct Said {
-    /// Message of the commit, for people
-    #[arg(short = 'm', long, value_name = "TEXT", default_value = "")]
-    pub message: String,
-    /// Author of the commit; unless given, the user of the system
-    #[arg(long, value_name = "NAME")]
-    pub author: Option<String>,
 }
 
 /// Arguments of `tarsia table create`.

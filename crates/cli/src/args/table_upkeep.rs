@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::table::Said;
+use super::said::Said;
 use crate::place::Place;
 
 /// Arguments of `tarsia table gc`.

@@ -16,6 +16,7 @@ mod reorder;
 mod rows;
 mod table;
 mod table_input;
+mod table_open;
 mod table_upkeep;
 mod verify;
 

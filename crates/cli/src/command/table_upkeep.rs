@@ -12,7 +12,7 @@ use crate::place::Places;
 use crate::shown::printable;
 
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, summarise};
-use super::table::{
+use super::table_open::{
     LEFT_AGE, SHOWN_DIGITS, commit_info, failed, new_store, open_table, temporaries, time_text,
 };
 
