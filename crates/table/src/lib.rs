@@ -1,4 +1,5 @@
-//! Tables of many Tarsia files, in a folder or an object store: commits, branches, partitions, schema changes, deletes.
+//! Tables of many Tarsia files, in a folder or an object store: commits, branches, partitions, schema changes, deletes,
+//! updates of columns, compaction.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -36,7 +37,9 @@
 //! | `protocol`, `merge`, `conflict`, `history` | commits, and what came in between |
 //! | `extend` | a state and changes become the next state; manifests in tiers |
 //! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
-//! | `write`, `source` | data files |
+//! | `table_file`, `overlay`, `origins` | a file's rows with their newer values, and their names |
+//! | `write`, `update`, `source` | data files and update files |
+//! | `clash`, `compact` | updates of the same rows and fields; small files put together |
 //! | `fsck` | checks of a whole table |
 //! | `refs`, `objects` | ref entries, and objects that are found by their digest |
 //! | `steps`, `drive` | work that says what it needs, and what runs it |
@@ -47,10 +50,11 @@
 //! in which the steps of several writers may happen.
 //!
 //! # What this crate does not do
-//! It has no updates of columns, no primary keys, no compaction of data files and no garbage collection yet. It starts
-//! no thread and knows no runtime.
+//! It has no primary keys, no equality updates and no garbage collection yet. It starts no thread and knows no runtime.
 #![forbid(unsafe_code)]
 
+mod clash;
+mod compact;
 mod conflict;
 mod deletes;
 mod drive;
@@ -60,6 +64,8 @@ mod fsck;
 mod history;
 mod merge;
 mod objects;
+mod origins;
+mod overlay;
 mod plan;
 mod project;
 mod protocol;
@@ -70,9 +76,13 @@ mod source;
 mod spec;
 mod steps;
 mod table;
+mod table_file;
 mod transaction;
+mod update;
 mod write;
 
+pub use clash::Overlap;
+pub use compact::{Compact, Compacted};
 pub use drive::drive;
 pub use error::{Error, ErrorKind, Result};
 pub use fsck::{Depth, Finding, FsckReport};

@@ -14,10 +14,11 @@ use tarsia_table_meta::{
     TxnId,
 };
 
+use crate::clash::Overlap;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{Node, changes, parted};
-use crate::merge::lacking;
+use crate::merge::{lacking, overlap_of};
 use crate::objects::{Objects, unexpected};
 use crate::protocol::{Committed, Wish, Work, commit, create};
 use crate::refs;
@@ -544,10 +545,24 @@ impl Table {
     /// No data are copied. A change that the target has is not repeated, however it got there.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if both changed one field of the schema, or gave one name to two fields;
-    /// [`ErrorKind::InvalidInput`] for states without a commit in common; [`ErrorKind::LimitExceeded`] for more than
+    /// [`ErrorKind::Conflict`] if both changed one field of the schema, gave one name to two fields, or gave the same
+    /// rows new values of one field; [`ErrorKind::InvalidInput`] for states without a commit in common; [`ErrorKind::LimitExceeded`] for more than
     /// 512 changes; those of [`Transaction::commit`].
     pub fn merge(&self, source: &str, target: &str, info: &CommitInfo) -> Result<Committed> {
+        self.merge_with(source, target, Overlap::Fail, info)
+    }
+
+    /// [`Table::merge`], with a word on rows of which both changed the same field.
+    ///
+    /// # Errors
+    /// As [`Table::merge`].
+    pub fn merge_with(
+        &self,
+        source: &str,
+        target: &str,
+        overlap: Overlap,
+        info: &CommitInfo,
+    ) -> Result<Committed> {
         check_writable(&self.shared.store)?;
         let wish = Wish {
             branch: target.to_owned(),
@@ -555,6 +570,7 @@ impl Table {
             work: Work::Merge {
                 source: self.resolve(source)?,
                 name: source.to_owned(),
+                overlap,
             },
             said: said(info.new_txn()?, info),
         };
@@ -585,12 +601,26 @@ impl Table {
     /// # Errors
     /// As [`Table::merge`]; [`ErrorKind::Conflict`] if somebody else changed the branch meanwhile.
     pub fn rebase(&self, branch: &str, onto: &str, info: &CommitInfo) -> Result<usize> {
+        self.rebase_with(branch, onto, Overlap::Fail, info)
+    }
+
+    /// [`Table::rebase`], with a word on rows of which both changed the same field: the branch is the source.
+    ///
+    /// # Errors
+    /// As [`Table::rebase`].
+    pub fn rebase_with(
+        &self,
+        branch: &str,
+        onto: &str,
+        overlap: Overlap,
+        info: &CommitInfo,
+    ) -> Result<usize> {
         check_writable(&self.shared.store)?;
         let (head, onto) = (self.head(branch)?, self.resolve(onto)?);
         let said = said(info.new_txn()?, info);
         let name = branch.to_owned();
         self.shared.run(|desk, objects| async move {
-            let rebased = rebased(&desk, &objects, head.commit, onto).await?;
+            let rebased = rebased(&desk, &objects, head.commit, onto, overlap).await?;
             let entry = RefEntry {
                 n: head.n + 1,
                 commit: rebased.0,
@@ -649,6 +679,7 @@ async fn rebased(
     objects: &Objects,
     head: ObjectId,
     onto: ObjectId,
+    overlap: Overlap,
 ) -> Result<(ObjectId, usize)> {
     let source = (head, objects.commit(desk, head).await?);
     let mut tip: Node = (onto, objects.commit(desk, onto).await?);
@@ -667,8 +698,20 @@ async fn rebased(
                 .map(move |change| (change.txn, commit.clone()))
         })
         .collect();
-    let changes = lacking(desk, objects, &apart.other, &apart.one).await?;
+    let mut changes = lacking(desk, objects, &apart.other, &apart.one, &others).await?;
     let n_changes = changes.len();
+    let known = crate::history::txns(&apart.other);
+    let schema = objects.schema(desk, tip.1.schema).await?;
+    overlap_of(
+        desk,
+        objects,
+        &mut changes,
+        &others,
+        &known,
+        overlap,
+        &schema,
+    )
+    .await?;
     for change in changes {
         let schema = objects.schema(desk, tip.1.schema).await?;
         others.check_alters(&change.alters, &schema)?;

@@ -7,3 +7,4 @@ mod protocol;
 mod refused;
 mod schemas;
 mod tables;
+mod updates;
