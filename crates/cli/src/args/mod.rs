@@ -6,6 +6,7 @@ mod of_columns;
 mod reorder;
 mod selections;
 mod table;
+mod table_update;
 mod text;
 mod trust;
 
@@ -32,6 +33,7 @@ pub use table::{
     TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
     TableTag,
 };
+pub use table_update::{OnOverlap, Partitions, TableAddColumn, TableCompact, TableUpdate};
 pub use text::{InferRows, TextOptions};
 pub use trust::Trust;
 

@@ -15,6 +15,7 @@ mod print_rows;
 mod reorder;
 mod rows;
 mod table;
+mod table_update;
 mod verify;
 
 use std::path::Path;

@@ -27,6 +27,7 @@ use crate::shown::printable;
 use super::open::{budget_of, open};
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, summarise};
 use super::print_rows::print_rows;
+use super::table_update::{add_column, compact, overlap_of, update};
 
 /// Digits of a commit that lists show.
 const SHOWN_DIGITS: usize = 12;
@@ -37,6 +38,9 @@ pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), F
         TableCommand::Append(args) => append(args, places),
         TableCommand::Scan(args) => scan(args),
         TableCommand::Delete(args) => delete(args),
+        TableCommand::Update(args) => update(args),
+        TableCommand::AddColumn(args) => add_column(args),
+        TableCommand::Compact(args) => compact(args),
         TableCommand::Info(args) => info(args),
         TableCommand::Log(args) => log(args),
         TableCommand::Branch(args) => branch(args),
@@ -51,7 +55,7 @@ pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), F
 }
 
 /// An error about a table: a state or a column that is not there is the caller's mistake.
-fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
+pub(super) fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
     move |error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
             Failure::Usage(format!("{}: {error}", path.display()))
@@ -60,14 +64,14 @@ fn failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
     }
 }
 
-fn commit_info(said: &Said) -> CommitInfo {
+pub(super) fn commit_info(said: &Said) -> CommitInfo {
     let of_system = || std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
     let author = said.author.clone().or_else(|| of_system().ok());
     let tool = concat!("tarsia ", env!("CARGO_PKG_VERSION"));
     CommitInfo::new(author.unwrap_or_default(), said.message.as_str()).tool(tool)
 }
 
-fn open_table(path: &Path) -> Result<Table, Failure> {
+pub(super) fn open_table(path: &Path) -> Result<Table, Failure> {
     let store = LocalStore::open(path).map_err(|error| Failure::bad(path, error))?;
     Table::open(Arc::new(store)).map_err(failed(path))
 }
@@ -537,7 +541,12 @@ fn reset(args: &TableReset) -> Result<(), Failure> {
 fn merge(args: &TableMerge) -> Result<(), Failure> {
     let path = args.table.as_path();
     let table = open_table(path)?;
-    let merged = table.merge(&args.source, &args.into, &commit_info(&args.said));
+    let merged = table.merge_with(
+        &args.source,
+        &args.into,
+        overlap_of(args.overlap),
+        &commit_info(&args.said),
+    );
     let merged = merged.map_err(failed(path))?;
     let nothing = if merged.was_there { "yes" } else { "no" };
     summarise(
@@ -553,7 +562,12 @@ fn merge(args: &TableMerge) -> Result<(), Failure> {
 fn rebase(args: &TableRebase) -> Result<(), Failure> {
     let path = args.table.as_path();
     let table = open_table(path)?;
-    let n_changes = table.rebase(&args.branch, &args.onto, &commit_info(&args.said));
+    let n_changes = table.rebase_with(
+        &args.branch,
+        &args.onto,
+        overlap_of(args.overlap),
+        &commit_info(&args.said),
+    );
     let n_changes = n_changes.map_err(failed(path))?;
     summarise(
         path,
