@@ -18,7 +18,8 @@ use crate::project::Projection;
 use crate::snapshot::Snapshot;
 use crate::table_file::{Condition, FileScan, ReadOptions, Rows, TableFile};
 
-/// Column of [`ScanBuilder::with_origins`]: the id of the file that a row was first written to, of type FixedSizeBinary(16).
+/// Column of [`ScanBuilder::with_origins`]: the id of the file that a row was first written to, of type
+/// FixedSizeBinary(16).
 pub const FILE_COLUMN: &str = "_file";
 /// Column of [`ScanBuilder::with_origins`]: the position of a row in that file, of type UInt64.
 pub const POSITION_COLUMN: &str = "_pos";

@@ -55,8 +55,8 @@ Example:
   tarsia table add-column ads score --type Float32
   tarsia table add-column ads reviewed --type Boolean --default FALSE
 
-Types are those of Arrow, such as Int64, Utf8, Date32 and Timestamp(Microsecond, None). No file is written for rows that
-are there: they have the default, or null.")]
+Types are those of Arrow, such as Int64, Utf8, Date32 and Timestamp(Microsecond, None). No file is written for rows
+that are there: they have the default, or null.")]
 pub struct TableAddColumn {
     /// Folder of the table
     pub table: PathBuf,
@@ -91,8 +91,8 @@ pub struct TableAddColumn {
 Example:
   tarsia table compact ads --max-bytes 10737418240
 
-Small data files of a partition become one, with updates put in and deleted rows left out. No row changes. The files that
-are replaced stay for older states.")]
+Small data files of a partition become one, with updates put in and deleted rows left out. No row changes. The files
+that are replaced stay for older states.")]
 pub struct TableCompact {
     /// Folder of the table
     pub table: PathBuf,
@@ -168,9 +168,9 @@ fn parse_value(text: &str) -> Result<Literal, String> {
             "`{text}` is no literal such as 5, 'text', TRUE or NULL; text stands in single quotes"
         )
     };
-    match format!("x = {text}").parse() {
+    match format!("x = {text}").parse::<Expr>() {
         Ok(Expr::Compare {
-            comparison: Comparison::Eq,
+            comparison: Comparison::Equal,
             literal,
             ..
         }) => Ok(literal),

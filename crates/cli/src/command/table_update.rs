@@ -65,9 +65,9 @@ pub(super) fn update(args: &TableUpdate) -> Result<(), Failure> {
 pub(super) fn add_column(args: &TableAddColumn) -> Result<(), Failure> {
     let path = args.table.as_path();
     let usage = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
-    let data_type: DataType = args
+    let data_type = args
         .data_type
-        .parse()
+        .parse::<DataType>()
         .map_err(|error| usage(format!("--type: {error}")))?;
     let field = Field::new(&args.name, data_type.clone(), true);
     let alter = match &args.default {
