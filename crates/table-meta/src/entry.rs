@@ -129,6 +129,7 @@ impl Entry {
             op: EntryOp::Remove,
             seq,
             low: seq,
+            folded: false,
             ordinal: 0,
             fields: Vec::new(),
             targets: Vec::new(),

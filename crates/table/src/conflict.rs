@@ -1,9 +1,10 @@
 //! Conflicts: changes that may not happen at the same time.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tarsia_table_meta::{Alter, Change, EntryOp, FieldId, FileId, TableSchema};
+use tarsia_table_meta::{Alter, Change, Entry, EntryOp, FieldId, FileId, TableSchema, TxnId};
 
+use crate::clash::{Clashes, Common, is_update};
 use crate::error::{Error, Result};
 use crate::extend::own_entries;
 use crate::history::{Node, changes};
@@ -15,6 +16,10 @@ use crate::steps::Desk;
 pub(crate) struct Others {
     /// Files that they removed.
     pub(crate) removed: HashSet<FileId>,
+    /// Those of them whose rows a compaction put into another file.
+    pub(crate) moved: HashSet<FileId>,
+    /// Updates of columns, and the transactions that made them.
+    pub(crate) updates: Vec<(TxnId, Entry)>,
     alters: Vec<Alter>,
 }
 
@@ -22,9 +27,17 @@ impl Others {
     pub(crate) async fn of(desk: &Desk, objects: &Objects, commits: &[Node]) -> Result<Self> {
         let mut others = Self::default();
         for (_, commit) in commits {
+            let is_compaction = commit.changes.iter().any(|it| !it.op.is_logical());
+            let txns: HashMap<u64, TxnId> =
+                commit.changes.iter().map(|it| (it.seq, it.txn)).collect();
             for entry in own_entries(desk, objects, commit).await? {
                 if entry.op == EntryOp::Remove {
                     others.removed.insert(entry.file);
+                    if is_compaction {
+                        others.moved.insert(entry.file);
+                    }
+                } else if let Some(txn) = txns.get(&entry.seq).filter(|_| is_update(&entry)) {
+                    others.updates.push((*txn, entry));
                 }
             }
         }
@@ -82,4 +95,72 @@ impl Others {
             }
         }
     }
+
+    /// Refuses updates of rows and fields that others updated, or that were computed from such; of fields that others
+    /// dropped or widened; and changes of the schema that drop or widen a field that others updated.
+    pub(crate) async fn check_updates(
+        &self,
+        desk: &Desk,
+        entries: &[Entry],
+        alters: &[Alter],
+        reads: &BTreeMap<FieldId, BTreeSet<FileId>>,
+        schema: &TableSchema,
+    ) -> Result<()> {
+        let mine = || entries.iter().filter(|entry| is_update(entry));
+        let fields: BTreeSet<FieldId> = mine().flat_map(|entry| entry.fields.clone()).collect();
+        let met = self.alters.iter().filter(|it| is_of_values(it));
+        let mut met = met.map(Alter::id);
+        let is_mine = |id: &FieldId| fields.contains(id) || reads.contains_key(id);
+        if let Some(id) = met.find(is_mine) {
+            let what = "another commit dropped it or gave it another type";
+            return Err(clash(schema, id, what));
+        }
+        let others = || self.updates.iter().map(|(_, entry)| entry);
+        let is_altered = |id: FieldId| alters.iter().any(|it| is_of_values(it) && it.id() == id);
+        for other in others() {
+            if let Some(id) = other.fields.iter().find(|id| is_altered(**id)) {
+                return Err(clash(schema, *id, "another commit gave rows new values"));
+            }
+            for id in &other.fields {
+                let Some(files) = reads.get(id) else { continue };
+                if let Some(target) = other.targets.iter().find(|it| files.contains(&it.file)) {
+                    let file = target.file;
+                    let what = format!(
+                        "another commit changed values in file {file} that were read for this update"
+                    );
+                    return Err(clash(schema, *id, &what));
+                }
+            }
+        }
+        let mut clashes = Clashes::with(desk, others());
+        for entry in mine() {
+            check_common(&clashes.common(entry).await?, schema)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses rows and fields that two updates have in common.
+pub(crate) fn check_common(common: &Common, schema: &TableSchema) -> Result<()> {
+    match common.iter().next() {
+        None => Ok(()),
+        Some(((id, file), rows)) => {
+            let row = rows.iter().next().unwrap_or(0);
+            let what = format!("row {row} of file {file} was updated by another commit, too");
+            Err(clash(schema, *id, &what))
+        }
+    }
+}
+
+fn clash(schema: &TableSchema, id: FieldId, what: &str) -> Error {
+    let name = match schema.by_id(id) {
+        Some(field) => format!("field `{}`", field.field.name().escape_debug()),
+        None => format!("the field of id {id}"),
+    };
+    Error::conflict(format!("{name}: {what}"))
+}
+
+/// Whether a change of the schema is about the values of a field.
+fn is_of_values(alter: &Alter) -> bool {
+    matches!(alter, Alter::Drop { .. } | Alter::Widen { .. })
 }

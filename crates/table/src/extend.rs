@@ -23,6 +23,8 @@ pub(crate) struct NewChange {
     pub(crate) entries: Vec<Entry>,
     /// Manifests of entries whose numbers are relative to that of the change.
     pub(crate) manifests: Vec<ManifestRow>,
+    /// Files that were written for it.
+    pub(crate) puts: Vec<Need>,
 }
 
 /// Text and numbers of a new commit besides its changes.
@@ -62,7 +64,7 @@ pub(crate) async fn extend(
     changes: Vec<NewChange>,
     said: &Said,
 ) -> Result<Built> {
-    let mut puts = Vec::new();
+    let mut puts: Vec<Need> = changes.iter().flat_map(|it| it.puts.clone()).collect();
     let schema = schema_after(desk, objects, tip, &changes, &mut puts).await?;
     let mut next = Commit {
         table: tip.table,
@@ -174,16 +176,18 @@ async fn add_changes(
         }
         next.manifests.extend_from_slice(&moved);
         next.own_manifests.extend(moved);
-        let numbered = change
-            .entries
-            .into_iter()
-            .zip(0..)
-            .map(|(entry, ordinal)| Entry {
-                seq,
-                low: seq,
-                ordinal,
-                ..entry
-            });
+        let numbered = change.entries.into_iter().zip(0..).map(|(entry, ordinal)| {
+            match entry.folded && entry.op == EntryOp::Add {
+                // A compaction's output holds the changes up to the state that it was made of.
+                true => Entry { ordinal, ..entry },
+                false => Entry {
+                    seq,
+                    low: seq,
+                    ordinal,
+                    ..entry
+                },
+            }
+        });
         let numbered: Vec<_> = numbered.collect();
         count(next, &numbered);
         next.own_entries.extend(numbered);
@@ -222,7 +226,9 @@ fn is_too_much(entries: &[Entry]) -> bool {
 fn spill_own(next: &mut Commit, first_seq: u64, puts: &mut Vec<Need>) -> Result<()> {
     if is_too_much(&next.own_entries) {
         let entries = std::mem::take(&mut next.own_entries);
-        let rows = manifests_of(entries, 0, first_seq, puts)?;
+        let lowest = entries.iter().map(|entry| entry.low).min();
+        let base = lowest.map_or(first_seq, |lowest| lowest.min(first_seq));
+        let rows = manifests_of(entries, 0, base, puts)?;
         next.manifests.extend_from_slice(&rows);
         next.own_manifests.extend(rows);
     }

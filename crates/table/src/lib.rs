@@ -1,4 +1,5 @@
-//! Tables of many Tarsia files, in a folder or an object store: commits, branches, partitions, schema changes, deletes.
+//! Tables of many Tarsia files, in a folder or an object store: commits, branches, partitions, schema changes, deletes,
+//! updates of columns, compaction.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -36,7 +37,9 @@
 //! | `protocol`, `merge`, `conflict`, `history` | commits, and what came in between |
 //! | `extend` | a state and changes become the next state; manifests in tiers |
 //! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
-//! | `write`, `source` | data files |
+//! | `table_file`, `overlay`, `origins` | a file's rows with their newer values, and their names |
+//! | `write`, `update`, `source` | data files and update files |
+//! | `clash`, `compact` | updates of the same rows and fields; small files put together |
 //! | `fsck`, `copy` | checks and copies of a whole table |
 //! | `gc`, `pins`, `lease`, `policies`, `rules` | what is kept and for how long, and what may be done with branches |
 //! | `references`, `roots`, `mark` | which objects refs keep, and what those need |
@@ -49,10 +52,11 @@
 //! in which the steps of several writers may happen.
 //!
 //! # What this crate does not do
-//! It has no updates of columns, no primary keys and no compaction of data files yet. It starts
-//! no thread and knows no runtime.
+//! It has no primary keys and no equality updates yet. It starts no thread and knows no runtime.
 #![forbid(unsafe_code)]
 
+mod clash;
+mod compact;
 mod conflict;
 mod copy;
 mod deletes;
@@ -67,6 +71,8 @@ mod lease;
 mod mark;
 mod merge;
 mod objects;
+mod origins;
+mod overlay;
 mod pins;
 mod plan;
 mod policies;
@@ -82,9 +88,13 @@ mod source;
 mod spec;
 mod steps;
 mod table;
+mod table_file;
 mod transaction;
+mod update;
 mod write;
 
+pub use clash::Overlap;
+pub use compact::{Compact, Compacted};
 pub use copy::CopyReport;
 pub use drive::drive;
 pub use error::{Error, ErrorKind, Result};

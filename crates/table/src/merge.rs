@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use tarsia_table_meta::{Change, Commit, Entry, EntryOp, FileId, ManifestRow, ObjectId, limits};
+use tarsia_table_meta::{Change, Commit, Entry, ManifestRow, ObjectId, TableSchema, TxnId, limits};
 
-use crate::conflict::Others;
+use crate::clash::{Clashes, Overlap};
+use crate::conflict::{Others, check_common};
+use crate::deletes::without_removed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::extend::{NewChange, own_entries};
 use crate::history::{Node, changes, parted, txns};
@@ -28,12 +30,14 @@ pub(crate) async fn merged(
     target: Node,
     source: ObjectId,
     name: &str,
+    overlap: Overlap,
 ) -> Result<Option<Merge>> {
     let source = (source, objects.commit(desk, source).await?);
     let generation = source.1.generation;
     let schema = target.1.schema;
     let parted = parted(desk, objects, target, source).await?;
-    let changes = lacking(desk, objects, &parted.other, &parted.one).await?;
+    let others = Others::of(desk, objects, &parted.one).await?;
+    let mut changes = lacking(desk, objects, &parted.other, &parted.one, &others).await?;
     if changes.is_empty() {
         return Ok(None);
     }
@@ -48,7 +52,19 @@ pub(crate) async fn merged(
         );
         return Err(Error::new(ErrorKind::LimitExceeded, what));
     }
-    check(desk, objects, &parted.one, &changes, schema).await?;
+    let schema = objects.schema(desk, schema).await?;
+    check(&others, &changes, &schema)?;
+    let known = txns(&parted.other);
+    overlap_of(
+        desk,
+        objects,
+        &mut changes,
+        &others,
+        &known,
+        overlap,
+        &schema,
+    )
+    .await?;
     Ok(Some(Merge {
         is_forward: parted.one.is_empty(),
         generation,
@@ -56,22 +72,52 @@ pub(crate) async fn merged(
     }))
 }
 
-async fn check(
-    desk: &Desk,
-    objects: &Objects,
-    target: &[Node],
-    changes: &[NewChange],
-    schema: ObjectId,
-) -> Result<()> {
-    let others = Others::of(desk, objects, target).await?;
-    let schema = objects.schema(desk, schema).await?;
+fn check(others: &Others, changes: &[NewChange], schema: &TableSchema) -> Result<()> {
     let alters: Vec<_> = changes
         .iter()
         .flat_map(|it| it.alters.iter().cloned())
         .collect();
-    others.check_alters(&alters, &schema)?;
+    others.check_alters(&alters, schema)?;
     let altered = schema.altered(&alters);
     altered.map_err(|error| Error::conflict(error.to_string()))?;
+    Ok(())
+}
+
+/// Compares the updates of changes with those of others that the changes' branch does not have, and does what is to be
+/// done where they meet.
+pub(crate) async fn overlap_of(
+    desk: &Desk,
+    objects: &Objects,
+    changes: &mut [NewChange],
+    others: &Others,
+    known: &HashSet<TxnId>,
+    overlap: Overlap,
+    schema: &TableSchema,
+) -> Result<()> {
+    if overlap == Overlap::Source {
+        return Ok(());
+    }
+    let unknown = others
+        .updates
+        .iter()
+        .filter(|(txn, _)| !known.contains(txn));
+    let mut clashes = Clashes::with(desk, unknown.map(|(_, entry)| entry));
+    for change in changes {
+        let mut entries = Vec::with_capacity(change.entries.len());
+        for entry in std::mem::take(&mut change.entries) {
+            let common = clashes.common(&entry).await?;
+            if common.is_empty() {
+                entries.push(entry);
+                continue;
+            }
+            if overlap == Overlap::Fail {
+                check_common(&common, schema)?;
+            }
+            let puts = &mut change.puts;
+            entries.extend(clashes.without(objects, &entry, &common, puts).await?);
+        }
+        change.entries = entries;
+    }
     Ok(())
 }
 
@@ -81,14 +127,14 @@ pub(crate) async fn lacking(
     objects: &Objects,
     commits: &[Node],
     others: &[Node],
+    their: &Others,
 ) -> Result<Vec<NewChange>> {
     let mut known = txns(others);
-    let removed = Others::of(desk, objects, others).await?.removed;
     let mut lacking = Vec::new();
     for (id, commit) in commits {
         for (_, change) in changes(&[(*id, commit.clone())]) {
             if known.insert(change.txn) {
-                lacking.push(again(desk, objects, commit, change, &removed).await?);
+                lacking.push(again(desk, objects, commit, change, their).await?);
             }
         }
     }
@@ -101,22 +147,23 @@ async fn again(
     objects: &Objects,
     commit: &Commit,
     change: &Change,
-    removed: &HashSet<FileId>,
+    others: &Others,
 ) -> Result<NewChange> {
     let is_alone = commit.changes.len() == 1;
-    // Numbers in the manifests of a single change are relative to it. If they remove nothing, they stay as they are.
-    let (manifests, mut entries): (Vec<ManifestRow>, Vec<Entry>) = match is_alone {
-        true if removed.is_empty() => (commit.own_manifests.clone(), commit.own_entries.clone()),
-        _ => (Vec::new(), own_entries(desk, objects, commit).await?),
+    let is_met = !others.removed.is_empty() || !others.updates.is_empty();
+    // Numbers in the manifests of a single change are relative to it. If nothing of it is changed, they stay.
+    let (manifests, mut entries): (Vec<ManifestRow>, Vec<Entry>) = match is_alone && !is_met {
+        true => (commit.own_manifests.clone(), commit.own_entries.clone()),
+        false => (Vec::new(), own_entries(desk, objects, commit).await?),
     };
     entries.retain(|entry| entry.seq == change.seq);
-    entries.retain(|entry| entry.op == EntryOp::Add || !removed.contains(&entry.file));
     entries.sort_by_key(|entry| entry.ordinal);
     Ok(NewChange {
         txn: change.txn,
         op: change.op,
         alters: change.alters.clone(),
-        entries,
+        entries: without_removed(entries, others, &change.txn),
         manifests,
+        puts: Vec::new(),
     })
 }

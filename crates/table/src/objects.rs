@@ -1,7 +1,6 @@
 //! Objects below `meta`: found by their digest, checked, and kept.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_table_meta::names::ObjectKind;
@@ -270,12 +269,4 @@ pub(crate) fn unexpected(answer: Answer) -> Error {
             "the store gave another answer than was asked for",
         ),
     }
-}
-
-/// Values by an id, with the last one of each.
-pub(crate) fn by<K: Hash + Eq, V>(
-    items: impl IntoIterator<Item = V>,
-    key: impl Fn(&V) -> K,
-) -> HashMap<K, V> {
-    items.into_iter().map(|item| (key(&item), item)).collect()
 }

@@ -18,6 +18,8 @@ pub(crate) struct PlannedFile {
     pub(crate) entry: Entry,
     /// Entries with rows that are deleted of it.
     pub(crate) deletes: Vec<Arc<Entry>>,
+    /// Entries with newer values of its rows, the oldest first.
+    pub(crate) updates: Vec<Arc<Entry>>,
     /// Whether all rows pass the filter, by their partition.
     pub(crate) all_pass: bool,
 }
@@ -184,32 +186,58 @@ pub(crate) async fn plan(
         }
     }
     let mut files = Vec::new();
-    let mut deletes: HashMap<FileId, Vec<Arc<Entry>>> = HashMap::new();
+    let mut overlays: HashMap<FileId, Vec<Arc<Entry>>> = HashMap::new();
     for (entry, verdict) in newest.into_values().filter(|(it, _)| it.op == EntryOp::Add) {
         match entry.kind {
             EntryKind::Data => files.push(PlannedFile {
                 entry,
                 deletes: Vec::new(),
+                updates: Vec::new(),
                 all_pass: verdict.all_pass,
             }),
-            EntryKind::Deletes => {
+            EntryKind::Deletes | EntryKind::Update => {
                 let entry = Arc::new(entry);
                 for target in &entry.targets {
-                    deletes.entry(target.file).or_default().push(entry.clone());
+                    overlays.entry(target.file).or_default().push(entry.clone());
                 }
-            }
-            EntryKind::Update => {
-                let what = format!("file {}: updates of columns", entry.file);
-                return Err(Error::new(crate::error::ErrorKind::Unsupported, what));
             }
         }
     }
     for file in &mut files {
-        let of_file = deletes.remove(&file.entry.file).unwrap_or_default();
-        let applies = |entry: &Arc<Entry>| entry.seq >= file.entry.seq;
-        file.deletes = of_file.into_iter().filter(applies).collect();
-        file.deletes.sort_by_key(|entry| (entry.seq, entry.ordinal));
+        file.take_overlays(&overlays);
     }
     files.sort_by(|one, other| one.entry.order(&other.entry));
     Ok(files)
+}
+
+impl PlannedFile {
+    /// The files that its rows were first written to: those that a compaction put into it, or itself.
+    pub(crate) fn origins(&self) -> &[FileId] {
+        match self.entry.origins.is_empty() {
+            true => std::slice::from_ref(&self.entry.file),
+            false => &self.entry.origins,
+        }
+    }
+
+    /// Whether a newer entry is about rows of the file. A compaction's output holds all changes up to its number.
+    fn is_met_by(&self, entry: &Entry) -> bool {
+        match self.entry.folded {
+            true => entry.seq > self.entry.seq,
+            false => entry.seq >= self.entry.seq,
+        }
+    }
+
+    fn take_overlays(&mut self, overlays: &HashMap<FileId, Vec<Arc<Entry>>>) {
+        let found = self.origins().iter().filter_map(|file| overlays.get(file));
+        let mut found: Vec<_> = found
+            .flatten()
+            .filter(|entry| self.is_met_by(entry))
+            .cloned()
+            .collect();
+        found.sort_by_key(|entry| (entry.seq, entry.ordinal, entry.file));
+        // One entry may be about several origins.
+        found.dedup_by_key(|entry| entry.file);
+        let is_delete = |entry: &Arc<Entry>| entry.kind == EntryKind::Deletes;
+        (self.deletes, self.updates) = found.into_iter().partition(is_delete);
+    }
 }

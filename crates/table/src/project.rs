@@ -31,6 +31,8 @@ struct Output {
 pub(crate) struct InFile {
     /// Names for the file's own scan.
     pub(crate) names: Vec<String>,
+    /// Columns of that scan.
+    pub(crate) n_columns: usize,
     /// For each output, its place among the columns of that scan; `None` if the file does not have it.
     places: Vec<Option<usize>>,
 }
@@ -97,40 +99,86 @@ impl Projection {
         &self.schema
     }
 
+    /// The ids of the fields of the columns, by place.
+    pub(crate) fn ids(&self) -> Vec<FieldId> {
+        self.outputs.iter().map(|it| it.of_table.id).collect()
+    }
+
     /// The columns in files of another schema of the table.
     pub(crate) fn in_file(&self, file: &TableSchema) -> InFile {
+        self.part_in_file(file, |_| true)
+    }
+
+    /// The columns at some places in a file that does not have all of them.
+    pub(crate) fn part_in_file(
+        &self,
+        file: &TableSchema,
+        is_there: impl Fn(usize) -> bool,
+    ) -> InFile {
         let mut names = Vec::new();
         let mut n_columns = 0;
-        let places = self.outputs.iter().map(|output| {
+        let places = self.outputs.iter().enumerate().map(|(place, output)| {
             let field = file.by_id(output.of_table.id)?;
+            if !is_there(place) {
+                return None;
+            }
             names.extend(names_in_file(output, field.field.name()));
             n_columns += 1;
             Some(n_columns - 1)
         });
         let places = places.collect();
-        InFile { names, places }
+        InFile {
+            names,
+            n_columns,
+            places,
+        }
     }
 
-    /// The batch of a file's scan as the table has it.
-    pub(crate) fn apply(&self, in_file: &InFile, batch: &RecordBatch) -> Result<RecordBatch> {
-        let n_rows = batch.num_rows();
-        let columns = self
-            .outputs
-            .iter()
-            .zip(&in_file.places)
-            .map(
-                |(output, place)| match place.and_then(|place| batch.columns().get(place)) {
-                    Some(column) => as_wanted(column, output),
-                    None => missing(output, n_rows),
-                },
-            );
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+    /// The column at a place as the table has it, from the batch of a file's scan whose first columns are those of
+    /// `in_file`; `None` if the file does not have it.
+    pub(crate) fn column(
+        &self,
+        place: usize,
+        in_file: &InFile,
+        batch: &RecordBatch,
+    ) -> Result<Option<ArrayRef>> {
+        let found = in_file.places.get(place).copied().flatten();
+        match (
+            found.and_then(|it| batch.columns().get(it)),
+            self.outputs.get(place),
+        ) {
+            (Some(column), Some(output)) => Ok(Some(as_wanted(column, output)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The column at a place for rows that were written before the field was added.
+    pub(crate) fn missing(&self, place: usize, n_rows: usize) -> Result<ArrayRef> {
+        match self.outputs.get(place) {
+            Some(output) => missing(output, n_rows),
+            None => Err(Error::invalid("a column of another projection")),
+        }
+    }
+
+    /// A batch of these columns.
+    pub(crate) fn batch(&self, columns: Vec<ArrayRef>, n_rows: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(n_rows));
         Ok(RecordBatch::try_new_with_options(
             self.schema.clone(),
             columns,
             &options,
         )?)
+    }
+
+    /// The batch of a file's scan as the table has it.
+    pub(crate) fn apply(&self, in_file: &InFile, batch: &RecordBatch) -> Result<RecordBatch> {
+        let n_rows = batch.num_rows();
+        let columns =
+            (0..self.outputs.len()).map(|place| match self.column(place, in_file, batch)? {
+                Some(column) => Ok(column),
+                None => self.missing(place, n_rows),
+            });
+        self.batch(columns.collect::<Result<Vec<_>>>()?, n_rows)
     }
 }
 

@@ -10,16 +10,19 @@
 //! A crash before 4 leaves objects that nothing refers to, after it the commit is there. Nothing is deleted. Checked by
 //! a model for 3 writers and 2 faults; ref entries that are never deleted are what makes it hold.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tarsia_io::StoreErrorKind;
 use tarsia_table_meta::{
-    Alter, Commit, Entry, EntryOp, FieldId, ObjectId, Operation, RefEntry, RefOp, Rule, names,
+    Alter, Commit, Entry, EntryKind, EntryOp, FieldId, FileId, ObjectId, Operation, RefEntry,
+    RefOp, Rule, names,
 };
 
+use crate::clash::Overlap;
 use crate::conflict::Others;
+use crate::deletes::without_removed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::extend::{Built, Merged, NewChange, Said, extend};
 use crate::history::{Node, since};
@@ -63,6 +66,7 @@ pub(crate) enum Work {
         name: String,
         /// Whether the branch may only be set to the source's commit.
         only_forward: bool,
+        overlap: Overlap,
     },
 }
 
@@ -76,6 +80,8 @@ pub(crate) struct Draft {
     pub(crate) schemas: Vec<Need>,
     /// Fields that new rows have.
     pub(crate) written: HashSet<FieldId>,
+    /// Fields that updates were computed from, or whose values decided which rows are updated, and the files.
+    pub(crate) reads: BTreeMap<FieldId, BTreeSet<FileId>>,
 }
 
 /// A transaction's wish.
@@ -192,8 +198,10 @@ async fn build(desk: &Desk, objects: &Objects, wish: &Wish, tip: &RefEntry) -> R
             source,
             name,
             only_forward,
+            overlap,
         } => {
-            let Some(merge) = merged(desk, objects, newest.clone(), *source, name).await? else {
+            let merge = merged(desk, objects, newest.clone(), *source, name, *overlap);
+            let Some(merge) = merge.await? else {
                 return Ok(Round::Nothing(newest.0));
             };
             if merge.is_forward {
@@ -252,7 +260,12 @@ async fn change_on(
         let schema = objects.schema(desk, base.schema).await?;
         others.check_alters(&draft.alters, &schema)?;
         others.check_fields(&draft.written, &schema)?;
-        entries.retain(|it| it.op == EntryOp::Add || !others.removed.contains(&it.file));
+        let updates = others.check_updates(desk, &entries, &draft.alters, &draft.reads, &schema);
+        updates.await?;
+        if draft.op == Operation::Compact {
+            check_inputs(&entries, &others)?;
+        }
+        entries = without_removed(entries, &others, &wish.said.txn);
         // The schema may have another state now, in which the changes must make sense, too.
         let now = objects.schema(desk, tip.schema).await?;
         let altered = now.altered(&draft.alters);
@@ -264,7 +277,22 @@ async fn change_on(
         alters: draft.alters.clone(),
         entries,
         manifests: Vec::new(),
+        puts: Vec::new(),
     })
+}
+
+/// Refuses a compaction of files that others removed.
+fn check_inputs(entries: &[Entry], others: &Others) -> Result<()> {
+    let mut inputs = entries
+        .iter()
+        .filter(|it| it.op == EntryOp::Remove && it.kind == EntryKind::Data);
+    match inputs.find(|it| others.removed.contains(&it.file)) {
+        None => Ok(()),
+        Some(entry) => {
+            let what = format!("another commit removed file {}", entry.file);
+            Err(Error::conflict(what))
+        }
+    }
 }
 
 /// Creates a ref entry behind `newest`. Returns the entry of somebody else that was there before; `None` if this one is

@@ -1,27 +1,27 @@
 //! Scans of snapshots.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use tarsia::{File, RowSelection, RowSet};
+use tarsia::{RowSelection, RowSet};
 use tarsia_filter::Expr;
-use tarsia_table_meta::{FileId, TableSchema};
+use tarsia_table_meta::FileId;
 
 use crate::deletes::deleted_rows;
 use crate::error::{Error, Result};
+use crate::origins::{origin_at, own_rows, set_of};
 use crate::plan::PlannedFile;
-use crate::project::{InFile, Projection, are_same, fields_of};
+use crate::project::Projection;
 use crate::snapshot::Snapshot;
-use crate::source;
+use crate::table_file::{Condition, FileScan, ReadOptions, Rows, TableFile};
 
-/// Column of [`ScanBuilder::with_origins`]: the id of the file that a row is in, of type FixedSizeBinary(16).
+/// Column of [`ScanBuilder::with_origins`]: the id of the file that a row was first written to, of type
+/// FixedSizeBinary(16).
 pub const FILE_COLUMN: &str = "_file";
-/// Column of [`ScanBuilder::with_origins`]: the position of a row in its file, of type UInt64.
+/// Column of [`ScanBuilder::with_origins`]: the position of a row in that file, of type UInt64.
 pub const POSITION_COLUMN: &str = "_pos";
 
 /// Name of a row: it stays the same while the row is in the table.
@@ -245,29 +245,6 @@ fn in_range(
     }
 }
 
-/// A filter, and the fields that it looks at.
-struct Condition {
-    expr: Expr,
-    fields: Vec<tarsia_table_meta::FieldId>,
-    /// These fields, whole: for files that have them in another form.
-    projection: Projection,
-}
-
-impl Condition {
-    fn new(expr: &Expr, schema: &TableSchema) -> Result<Self> {
-        let fields = fields_of(expr, schema)?;
-        let names = fields.iter().filter_map(|id| schema.by_id(*id));
-        let names: Vec<String> = names.map(|field| field.field.name().clone()).collect();
-        let projection = Projection::new(schema, Some(&names))?;
-        expr.bind(projection.schema())?;
-        Ok(Self {
-            expr: expr.clone(),
-            fields,
-            projection,
-        })
-    }
-}
-
 /// The batches of a scan, in the order of the table's rows: a [`RecordBatchReader`]. Its errors carry an [`Error`] of
 /// this crate. After an error there are no more batches.
 pub struct Scan {
@@ -287,124 +264,53 @@ struct Shared {
     schema: SchemaRef,
 }
 
-/// The scan of one file.
-struct FileScan {
-    scan: tarsia::Scan,
-    file: FileId,
-    columns: InFile,
-}
-
-impl Condition {
-    /// The rows of a selection of a file that pass.
-    fn matching(
-        &self,
-        file: &File,
-        of_file: &TableSchema,
-        rows: RowSelection,
-    ) -> Result<RowSelection> {
-        let columns = self.projection.in_file(of_file);
-        let scan = file
-            .scan()
-            .columns(&columns.names)
-            .selection(rows)
-            .with_row_numbers();
-        let bound = self.expr.bind(self.projection.schema())?;
-        let mut passing = Vec::new();
-        for batch in scan.build()? {
-            let batch = batch?;
-            let numbers = batch
-                .columns()
-                .last()
-                .and_then(|it| it.as_primitive_opt::<UInt64Type>());
-            let numbers = numbers.ok_or_else(|| Error::corrupt("a scan without row numbers"))?;
-            let passes = bound.matches(&self.projection.apply(&columns, &batch)?)?;
-            let found = passes
-                .set_indices()
-                .filter_map(|i| numbers.values().get(i).copied());
-            passing.extend(found);
-        }
-        Ok(RowSelection::from_rows(passing)?)
-    }
-}
-
-/// Reads the rows of a file that are not deleted and pass a filter.
+/// Finds the rows of a file that are not deleted and pass a filter, and those that are not deleted.
 pub(crate) fn matching_rows(
     snapshot: &Snapshot,
     planned: &PlannedFile,
     filter: &Expr,
 ) -> Result<(RowSet, RowSet)> {
-    let deleted = deleted_rows(snapshot.store(), planned)?;
-    let live = RowSelection::from(0..planned.entry.rows).without(&deleted);
+    let live = TableFile::live(snapshot, planned)?;
     let rows = match planned.all_pass {
         true => live.clone(),
         false => {
             let condition = Condition::new(filter, snapshot.schema())?;
-            let of_file = snapshot.schema_of(&planned.entry)?;
-            let file = source::open(snapshot.store(), &planned.entry)?;
-            match are_same(&condition.fields, snapshot.schema(), &of_file) {
-                true => {
-                    let scan = file.scan().selection(live.clone());
-                    scan.filter(filter.clone()).matching_rows()?
-                }
-                false => condition.matching(&file, &of_file, live.clone())?,
-            }
+            TableFile::open(snapshot, planned)?.matching(&condition, live.clone())?
         }
     };
-    let set = |rows: &RowSelection| {
-        let mut set = RowSet::new();
-        rows.runs().for_each(|run| set.insert_range(run));
-        set
-    };
-    Ok((set(&rows), set(&live)))
+    Ok((set_of(&rows), set_of(&live)))
 }
 
 impl Shared {
     fn open(&self, planned: &PlannedFile, rows: Option<Range<u64>>) -> Result<FileScan> {
-        let store = self.snapshot.store();
-        let of_file = self.snapshot.schema_of(&planned.entry)?;
-        let deleted = deleted_rows(store, planned)?;
-        let file = source::open(store, &planned.entry)?;
-        let mut selection = RowSelection::from(0..planned.entry.rows).without(&deleted);
+        let mut selection = TableFile::live(&self.snapshot, planned)?;
         if let Some(rows) = rows {
             selection = selection.offset(rows.start).limit(rows.end - rows.start);
         }
-        let columns = self.projection.in_file(&of_file);
-        let mut scan = file.scan().columns(&columns.names);
-        if let Some(filter) = self.filter.as_ref().filter(|_| !planned.all_pass) {
-            match are_same(&filter.fields, self.snapshot.schema(), &of_file) {
-                true => scan = scan.filter(filter.expr.clone()),
-                false => selection = filter.matching(&file, &of_file, selection)?,
-            }
-        }
-        scan = scan.selection(selection);
-        if self.has_origins {
-            scan = scan.with_row_numbers();
-        }
-        if let Some(rows) = self.batch_rows {
-            scan = scan.batch_rows(rows);
-        }
-        Ok(FileScan {
-            scan: scan.build()?,
-            file: planned.entry.file,
-            columns,
-        })
+        let file = TableFile::open(&self.snapshot, planned)?;
+        let filter = self.filter.as_ref().filter(|_| !planned.all_pass);
+        let options = ReadOptions {
+            batch_rows: self.batch_rows,
+            has_names: self.has_origins,
+            has_numbers: false,
+        };
+        file.read(&self.projection, filter, selection, options)
     }
 
-    fn finish(&self, file: &FileScan, batch: &RecordBatch) -> Result<RecordBatch> {
-        let rows = self.projection.apply(&file.columns, batch)?;
-        if !self.has_origins {
-            return Ok(rows);
+    fn finish(&self, file: &FileScan, rows: Rows) -> Result<RecordBatch> {
+        let Some(names) = rows.names.filter(|_| self.has_origins) else {
+            return Ok(rows.batch);
+        };
+        let mut ids = Vec::with_capacity(rows.batch.num_rows());
+        for segment in &names.segments {
+            let origin = file.origins.get(segment.origin);
+            let origin = origin.ok_or_else(|| Error::corrupt("a row of an unknown origin"))?;
+            ids.extend(std::iter::repeat_n(Some(origin.0), segment.rows.len()));
         }
-        let numbers = batch
-            .columns()
-            .last()
-            .and_then(|it| it.as_primitive_opt::<UInt64Type>());
-        let numbers = numbers.ok_or_else(|| Error::corrupt("a scan without row numbers"))?;
-        let ids = std::iter::repeat_n(Some(file.file.0), batch.num_rows());
-        let ids = FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids, 16)?;
-        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
+        let ids = FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids.into_iter(), 16)?;
+        let mut columns: Vec<ArrayRef> = rows.batch.columns().to_vec();
         columns.push(Arc::new(ids));
-        columns.push(Arc::new(UInt64Array::from(numbers.values().to_vec())));
+        columns.push(Arc::new(names.positions));
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
 }
@@ -431,9 +337,9 @@ impl Scan {
             let Some(current) = &mut self.current else {
                 continue;
             };
-            match current.scan.next() {
-                Some(batch) => {
-                    let batch = self.shared.finish(current, &batch?)?;
+            match current.next_rows(&self.shared.projection)? {
+                Some(rows) => {
+                    let batch = self.shared.finish(current, rows)?;
                     let n_rows = usize::try_from(self.left).unwrap_or(usize::MAX);
                     let batch = batch.slice(0, n_rows.min(batch.num_rows()));
                     self.left -= batch.num_rows() as u64;
@@ -484,45 +390,91 @@ pub(crate) fn take(
     columns: Option<&[String]>,
 ) -> Result<RecordBatch> {
     let projection = Projection::new(snapshot.schema(), columns)?;
-    let mut wanted: Vec<(Origin, u64)> = origins.iter().copied().zip(0..).collect();
-    wanted.sort_unstable();
+    let mut wanted: BTreeMap<FileId, RowSet> = BTreeMap::new();
+    for origin in origins {
+        let end = origin
+            .position
+            .checked_add(1)
+            .ok_or_else(|| missing(origin))?;
+        let rows = wanted.entry(origin.file).or_default();
+        rows.insert_range(origin.position..end);
+    }
+    let files = by_origin(snapshot.plan(None)?);
+    let mut read = BTreeSet::new();
+    let mut parts = vec![RecordBatch::new_empty(projection.schema().clone())];
+    let mut places: HashMap<Origin, u64> = HashMap::new();
+    for origin in origins {
+        let planned = files.get(&origin.file).ok_or_else(|| missing(origin))?;
+        if read.insert(planned.entry.file) {
+            parts.extend(take_of(
+                snapshot,
+                planned,
+                &projection,
+                &wanted,
+                &mut places,
+            )?);
+        }
+    }
+    let rows = origins.iter().map(|origin| {
+        let place = places.get(origin).copied();
+        place.ok_or_else(|| missing(origin))
+    });
+    let rows = UInt64Array::from(rows.collect::<Result<Vec<_>>>()?);
+    let all = arrow_select::concat::concat_batches(projection.schema(), &parts)?;
+    Ok(arrow_select::take::take_record_batch(&all, &rows)?)
+}
+
+fn missing(origin: &Origin) -> Error {
+    let what = format!(
+        "row {} of file {} is not in this state",
+        origin.position, origin.file
+    );
+    Error::not_found(what)
+}
+
+/// The wanted rows of one file. Adds their places behind those that `places` has.
+fn take_of(
+    snapshot: &Snapshot,
+    planned: &PlannedFile,
+    projection: &Projection,
+    wanted: &BTreeMap<FileId, RowSet>,
+    places: &mut HashMap<Origin, u64>,
+) -> Result<Vec<RecordBatch>> {
+    let own = own_rows(snapshot.store(), planned, wanted)?;
+    let ranges = own.ranges(0..planned.entry.rows);
+    let rows = RowSelection::from_ranges(ranges)?;
+    let rows = rows.without(&deleted_rows(snapshot.store(), planned)?);
+    let file = TableFile::open(snapshot, planned)?;
+    let options = ReadOptions {
+        has_names: true,
+        ..ReadOptions::default()
+    };
+    let mut scan = file.scan(projection, rows, options)?;
     let mut parts = Vec::new();
-    let files = snapshot.plan(None)?;
-    let files = crate::objects::by(files, |file| file.entry.file);
-    for of_file in wanted.chunk_by(|(one, _), (other, _)| one.file == other.file) {
-        let Some((first, _)) = of_file.first() else {
-            continue;
-        };
-        let missing = |origin: &Origin| {
-            let what = format!(
-                "row {} of file {} is not in this state",
-                origin.position, origin.file
-            );
-            Error::not_found(what)
-        };
-        let planned = files.get(&first.file).ok_or_else(|| missing(first))?;
-        let deleted = deleted_rows(snapshot.store(), planned)?;
-        let is_there = |origin: &Origin| {
-            origin.position < planned.entry.rows && !deleted.contains(origin.position)
-        };
-        if let Some((origin, _)) = of_file.iter().find(|(origin, _)| !is_there(origin)) {
-            return Err(missing(origin));
+    while let Some(rows) = scan.next_rows(projection)? {
+        let names = rows.names.iter();
+        let segments = names.flat_map(|names| names.segments.iter().map(move |it| (names, it)));
+        for (names, segment) in segments {
+            let file = origin_at(planned, segment.origin)?;
+            for position in names.positions_of(&segment.rows) {
+                let place = places.len() as u64;
+                let position = *position;
+                places.insert(Origin { file, position }, place);
+            }
         }
-        let in_file = projection.in_file(&*snapshot.schema_of(&planned.entry)?);
-        let rows: Vec<u64> = of_file.iter().map(|(origin, _)| origin.position).collect();
-        let file = source::open(snapshot.store(), &planned.entry)?;
-        let batch = file.take(&rows).columns(&in_file.names).read()?;
-        parts.push(projection.apply(&in_file, &batch)?);
+        parts.push(rows.batch);
     }
-    let sorted = arrow_select::concat::concat_batches(projection.schema(), &parts)?;
-    let mut places = vec![0_u64; origins.len()];
-    for ((_, wanted), place) in wanted.iter().zip(0..) {
-        if let Some(slot) = places.get_mut(*wanted as usize) {
-            *slot = place;
-        }
-    }
-    Ok(arrow_select::take::take_record_batch(
-        &sorted,
-        &UInt64Array::from(places),
-    )?)
+    Ok(parts)
+}
+
+/// Files by the files that their rows were first written to.
+pub(crate) fn by_origin(files: Vec<PlannedFile>) -> HashMap<FileId, Arc<PlannedFile>> {
+    let files = files.into_iter().map(Arc::new);
+    let pairs = files.flat_map(|file| {
+        let origins = file.origins().to_vec();
+        origins
+            .into_iter()
+            .map(move |origin| (origin, file.clone()))
+    });
+    pairs.collect()
 }

@@ -1,6 +1,8 @@
 //! Transactions: changes that are made with a state in view, and committed once.
 
-use std::collections::{BTreeMap, HashSet};
+mod update;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +19,14 @@ use crate::deletes::deletes;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Age;
+use crate::origins::{names_of, own_rows, set_of};
+use crate::plan::PlannedFile;
 use crate::protocol::{Committed, Draft, Wish, Work, commit};
-use crate::scan::{Origin, matching_rows};
+use crate::scan::{Origin, by_origin, matching_rows};
 use crate::snapshot::Snapshot;
 use crate::spec::{AlterField, CommitInfo, said};
 use crate::steps::{Need, Steps};
+use crate::table_file::TableFile;
 use crate::write::{FileOptions, RowWriter};
 
 /// Descriptions of files that a task wrote, as bytes that can be sent to the process that commits them.
@@ -42,6 +47,13 @@ impl Entries {
     }
 }
 
+/// Rows of a file that were found by their names, and all that are not deleted, by their places in the file.
+struct FoundRows {
+    planned: Arc<PlannedFile>,
+    rows: RowSet,
+    live: RowSet,
+}
+
 /// Changes that are made with a state in view. Others see none of them, and then all of them at once.
 ///
 /// A transaction that is dropped leaves files that nothing refers to.
@@ -60,8 +72,13 @@ pub struct Transaction {
     schemas: Vec<Need>,
     added: Vec<Entry>,
     removed: BTreeMap<FileId, Entry>,
+    /// By the file that the rows were first written to.
     deleted: BTreeMap<FileId, (Partition, RowSet)>,
+    /// Update files.
+    updated: Vec<Entry>,
     written: HashSet<FieldId>,
+    /// Fields that updates were computed from, or whose values decided which rows are updated, and the files.
+    reads: BTreeMap<FieldId, BTreeSet<FileId>>,
     age: Age,
 }
 
@@ -89,7 +106,9 @@ impl Transaction {
             added: Vec::new(),
             removed: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            updated: Vec::new(),
             written: HashSet::new(),
+            reads: BTreeMap::new(),
             age: Age::begin(),
         }
     }
@@ -97,6 +116,11 @@ impl Transaction {
     /// The state that it has in view.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The ref entry that it began with.
+    pub(crate) fn base(&self) -> &RefEntry {
+        &self.base
     }
 
     /// Names the transaction, for [`Table::outcome`](crate::Table::outcome).
@@ -206,12 +230,10 @@ impl Transaction {
             if self.removed.contains_key(&file) {
                 continue;
             }
-            let (mut rows, live) = matching_rows(&self.snapshot, &planned, filter)?;
-            if let Some((_, deleted)) = self.deleted.get(&file) {
-                rows = rows.difference(deleted);
-            }
+            let (rows, live) = matching_rows(&self.snapshot, &planned, filter)?;
+            let rows = rows.difference(&self.deleted_of(&planned)?);
             n_rows += rows.len();
-            self.delete(planned.entry, &rows, &live);
+            self.delete(&planned, &rows, &live)?;
         }
         Ok(n_rows)
     }
@@ -227,49 +249,77 @@ impl Transaction {
             let rows = by_file.entry(origin.file).or_default();
             rows.insert_range(origin.position..origin.position.saturating_add(1));
         }
-        let files = crate::objects::by(self.snapshot.plan(None)?, |file| file.entry.file);
-        let mut checked = Vec::new();
-        for (file, rows) in &by_file {
-            let missing = |row: Option<u64>| {
-                let what = format!(
-                    "row {} of file {file} is not in this state",
-                    row.unwrap_or(0)
-                );
-                Error::not_found(what)
-            };
-            let planned = files.get(file).ok_or_else(|| missing(rows.last()))?;
-            let mut live = RowSet::new();
-            live.insert_range(0..planned.entry.rows);
-            let live = live.difference(&crate::deletes::deleted_rows(
-                self.snapshot.store(),
-                planned,
-            )?);
-            let left = match (self.removed.contains_key(file), self.deleted.get(file)) {
-                (true, _) => RowSet::new(),
-                (_, Some((_, deleted))) => live.difference(deleted),
-                (_, None) => live.clone(),
-            };
-            if !rows.is_subset(&left) {
-                return Err(missing(rows.difference(&left).last()));
-            }
-            checked.push((planned.entry.clone(), rows, live));
-        }
         let mut n_rows = 0;
-        for (entry, rows, live) in checked {
-            n_rows += rows.len();
-            self.delete(entry, rows, &live);
+        for it in self.find_rows(&by_file)? {
+            n_rows += it.rows.len();
+            self.delete(&it.planned, &it.rows, &it.live)?;
         }
         Ok(n_rows)
     }
 
-    fn delete(&mut self, entry: Entry, rows: &RowSet, live: &RowSet) {
-        let before = self.deleted.remove(&entry.file).map(|(_, rows)| rows);
-        let deleted = before.unwrap_or_default().union(rows);
-        if !deleted.is_empty() && live.is_subset(&deleted) {
-            self.removed.insert(entry.file, entry);
-        } else if !deleted.is_empty() {
-            self.deleted.insert(entry.file, (entry.partition, deleted));
+    /// Finds rows by their names, file by file. Rows that this transaction deleted before are not there.
+    fn find_rows(&self, wanted: &BTreeMap<FileId, RowSet>) -> Result<Vec<FoundRows>> {
+        let store = self.snapshot.store();
+        let missing = |file: &FileId, row: Option<u64>| {
+            let row = row.unwrap_or(0);
+            Error::not_found(format!("row {row} of file {file} is not in this state"))
+        };
+        let files = by_origin(self.snapshot.plan(None)?);
+        let mut found: BTreeMap<FileId, FoundRows> = BTreeMap::new();
+        for (origin, rows) in wanted {
+            let planned = files.get(origin);
+            let planned = planned.ok_or_else(|| missing(origin, rows.last()))?;
+            let file = planned.entry.file;
+            if found.contains_key(&file) {
+                continue;
+            }
+            let live = set_of(&TableFile::live(&self.snapshot, planned)?);
+            let left = match self.removed.contains_key(&file) {
+                true => RowSet::new(),
+                false => live.difference(&self.deleted_of(planned)?),
+            };
+            let of_file = FoundRows {
+                planned: planned.clone(),
+                rows: own_rows(store, planned, wanted)?,
+                live,
+            };
+            let there = names_of(store, planned, &left)?;
+            let of_planned = planned.origins().iter();
+            for (origin, rows) in of_planned.filter_map(|it| wanted.get_key_value(it)) {
+                let there = there.get(origin).cloned().unwrap_or_default();
+                if !rows.is_subset(&there) {
+                    return Err(missing(origin, rows.difference(&there).last()));
+                }
+            }
+            found.insert(file, of_file);
         }
+        Ok(found.into_values().collect())
+    }
+
+    /// The rows of a file that this transaction deleted, by their places in it.
+    fn deleted_of(&self, planned: &PlannedFile) -> Result<RowSet> {
+        let of_origin = |origin: &FileId| Some((*origin, self.deleted.get(origin)?.1.clone()));
+        let wanted = planned.origins().iter().filter_map(of_origin).collect();
+        own_rows(self.snapshot.store(), planned, &wanted)
+    }
+
+    fn delete(&mut self, planned: &PlannedFile, rows: &RowSet, live: &RowSet) -> Result<()> {
+        let entry = &planned.entry;
+        let deleted = self.deleted_of(planned)?.union(rows);
+        // Another state may have the rows of a compaction's output elsewhere, so they are deleted one by one.
+        if entry.origins.is_empty() && !deleted.is_empty() && live.is_subset(&deleted) {
+            self.deleted.remove(&entry.file);
+            self.removed.insert(entry.file, entry.clone());
+            return Ok(());
+        }
+        for (origin, rows) in names_of(self.snapshot.store(), planned, rows)? {
+            let known = self.deleted.entry(origin).or_insert_with(|| {
+                let none = RowSet::new();
+                (entry.partition.clone(), none)
+            });
+            known.1 = known.1.union(&rows);
+        }
+        Ok(())
     }
 
     /// Deletes the rows for which a condition is true, and adds others, at once. Returns the numbers of both.
@@ -354,6 +404,7 @@ impl Transaction {
         self.added.is_empty()
             && self.removed.is_empty()
             && self.deleted.is_empty()
+            && self.updated.is_empty()
             && self.alters.is_empty()
     }
 
@@ -381,15 +432,18 @@ impl Transaction {
         }
         self.age.check()?;
         let is_deleting = !self.removed.is_empty() || !self.deleted.is_empty();
-        let op = match (self.added.is_empty(), is_deleting) {
-            (true, false) => Operation::Alter,
-            (false, false) => Operation::Append,
-            (true, true) => Operation::Delete,
-            (false, true) => Operation::Replace,
+        let is_updating = !self.updated.is_empty();
+        let op = match (!self.added.is_empty(), is_deleting, is_updating) {
+            (false, false, false) => Operation::Alter,
+            (true, false, false) => Operation::Append,
+            (false, true, false) => Operation::Delete,
+            (false, false, true) => Operation::Update,
+            _ => Operation::Replace,
         };
         let mut entries = deletes(self.snapshot.store(), &self.deleted)?;
         entries.extend(self.removed.values().map(|entry| entry.removal(0)));
         entries.extend(self.added);
+        entries.extend(self.updated);
         let wish = Wish {
             branch: self.branch,
             base: self.base,
@@ -399,6 +453,7 @@ impl Transaction {
                 alters: self.alters,
                 schemas: self.schemas,
                 written: self.written,
+                reads: self.reads,
             }),
             said: said(self.txn, &self.info),
         };

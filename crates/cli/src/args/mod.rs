@@ -7,6 +7,7 @@ mod reorder;
 mod said;
 mod selections;
 mod table;
+mod table_update;
 mod table_upkeep;
 mod text;
 mod trust;
@@ -34,6 +35,7 @@ pub use table::{
     Table, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
     TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
 };
+pub use table_update::{OnOverlap, Partitions, TableAddColumn, TableCompact, TableUpdate};
 pub use table_upkeep::{BranchRule, TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 pub use text::{InferRows, TextOptions};
 pub use trust::Trust;

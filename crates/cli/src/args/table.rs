@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use super::condition::{Condition, Where, parse_condition};
 use super::said::Said;
 use super::selections::Columns;
+use super::table_update::{OnOverlap, TableAddColumn, TableCompact, TableUpdate};
 use super::table_upkeep::{TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 use super::text::TextOptions;
 use crate::place::Place;
@@ -41,6 +42,12 @@ pub enum TableCommand {
     Scan(TableScan),
     /// Delete the rows of a branch for which a condition is true
     Delete(TableDelete),
+    /// Give the rows of a branch for which a condition is true new values
+    Update(TableUpdate),
+    /// Add a column, with a default for the rows that are there
+    AddColumn(TableAddColumn),
+    /// Put small data files together, with updates put in and deleted rows left out
+    Compact(TableCompact),
     /// Show a state: its commit, files, rows, partitions and columns
     Info(TableInfo),
     /// Show what happened to a branch, the newest first
@@ -330,6 +337,10 @@ pub struct TableMerge {
     /// Branch that gets them
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub into: String,
+    /// Treatment of rows of which both changed the same column: merge nothing, take the values of the source, or keep
+    /// those of the branch that gets the changes
+    #[arg(long, value_enum, value_name = "HOW", default_value = "fail")]
+    pub overlap: OnOverlap,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -349,6 +360,10 @@ pub struct TableRebase {
     /// State that they are put behind
     #[arg(long, value_name = "STATE", default_value = "main")]
     pub onto: String,
+    /// Treatment of rows of which both changed the same column: change nothing, take the values of the branch (source),
+    /// or keep those of the state (target)
+    #[arg(long, value_enum, value_name = "HOW", default_value = "fail")]
+    pub overlap: OnOverlap,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"

@@ -17,6 +17,7 @@ mod rows;
 mod table;
 mod table_input;
 mod table_open;
+mod table_update;
 mod table_upkeep;
 mod verify;
 

@@ -23,6 +23,7 @@ use super::table_input::Input;
 use super::table_open::{
     LEFT_AGE, SHOWN_DIGITS, commit_info, failed, new_store, open_table, temporaries, time_text,
 };
+use super::table_update::{add_column, compact, overlap_of, update};
 use super::table_upkeep;
 
 pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), Failure> {
@@ -31,6 +32,9 @@ pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), F
         TableCommand::Append(args) => append(args, places),
         TableCommand::Scan(args) => scan(args, places),
         TableCommand::Delete(args) => delete(args, places),
+        TableCommand::Update(args) => update(args, places),
+        TableCommand::AddColumn(args) => add_column(args, places),
+        TableCommand::Compact(args) => compact(args, places),
         TableCommand::Info(args) => info(args, places),
         TableCommand::Log(args) => log(args, places),
         TableCommand::Branch(args) => branch(args, places),
@@ -497,7 +501,12 @@ fn reset(args: &TableReset, places: &dyn Places) -> Result<(), Failure> {
 fn merge(args: &TableMerge, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
     let table = open_table(&args.table, places)?;
-    let merged = table.merge(&args.source, &args.into, &commit_info(&args.said));
+    let merged = table.merge_with(
+        &args.source,
+        &args.into,
+        overlap_of(args.overlap),
+        &commit_info(&args.said),
+    );
     let merged = merged.map_err(failed(path))?;
     let nothing = if merged.was_there { "yes" } else { "no" };
     summarise(
@@ -513,7 +522,12 @@ fn merge(args: &TableMerge, places: &dyn Places) -> Result<(), Failure> {
 fn rebase(args: &TableRebase, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
     let table = open_table(&args.table, places)?;
-    let n_changes = table.rebase(&args.branch, &args.onto, &commit_info(&args.said));
+    let n_changes = table.rebase_with(
+        &args.branch,
+        &args.onto,
+        overlap_of(args.overlap),
+        &commit_info(&args.said),
+    );
     let n_changes = n_changes.map_err(failed(path))?;
     summarise(
         path,

@@ -274,3 +274,83 @@ fn a_check_of_a_table_names_what_is_missing() {
     let line = folder.run(&["table", "fsck", "ads"]).fails(1);
     assert!(line.contains("the file is missing"), "{line}");
 }
+
+#[test]
+fn columns_are_updated_and_files_compacted() {
+    let folder = folder();
+    append(&folder, "may.csv", "main", "clicks of May");
+    let update = [
+        "table",
+        "update",
+        "ads",
+        "--set",
+        "clicks=-1",
+        "--where",
+        "clicks > 8",
+        "--author",
+        "ada",
+    ];
+    let dry = folder.run(&[&update[..], &["--dry-run"]].concat()).ok();
+    assert!(dry.contains("rows to update") && dry.contains('2'), "{dry}");
+    let done: Value = folder.run(&[&update[..], &["--json"]].concat()).json();
+    assert_eq!(done["rows"], 2);
+    let of_partition = [
+        "table",
+        "update",
+        "ads",
+        "--set",
+        "country='FR'",
+        "--where",
+        "clicks = -1",
+    ];
+    assert!(
+        folder
+            .run(&of_partition)
+            .fails(2)
+            .contains("partitioned by")
+    );
+    let no_literal = [
+        "table",
+        "update",
+        "ads",
+        "--set",
+        "clicks=x",
+        "--where",
+        "clicks = 1",
+    ];
+    folder.run(&no_literal).code_is(2);
+    let add = [
+        "table",
+        "add-column",
+        "ads",
+        "score",
+        "--type",
+        "Float32",
+        "--default",
+        "0.5",
+    ];
+    folder.run(&add).ok();
+    let count = |condition: &str| {
+        let scan = ["table", "scan", "ads", "--count", "--where", condition];
+        folder.run(&scan).ok().trim().to_owned()
+    };
+    assert_eq!(count("clicks = -1"), "2");
+    assert_eq!(count("score = 0.5"), "6");
+    let compact = ["table", "compact", "ads", "--json"];
+    let due: Value = folder.run(&[&compact[..], &["--dry-run"]].concat()).json();
+    assert_eq!(
+        (&due["files_before"], &due["files_after"]),
+        (&3.into(), &2.into())
+    );
+    let only = ["--partition", "country = 'BE'"];
+    let some: Value = folder.run(&[&compact[..], &only[..]].concat()).json();
+    assert_eq!(some["files_before"], 1);
+    let done: Value = folder.run(&compact).json();
+    assert_eq!(
+        (&done["files_before"], &done["files_after"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(count("clicks = -1"), "2");
+    assert_eq!(count("clicks IN (3, 1, 7, 2)"), "4");
+    folder.run(&["table", "fsck", "ads", "--digests"]).ok();
+}

@@ -9,3 +9,4 @@ mod protocol;
 mod refused;
 mod schemas;
 mod tables;
+mod updates;

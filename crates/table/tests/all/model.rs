@@ -3,6 +3,8 @@
 //! The model knows no files, commits and manifests: a state is a list of changes, and its rows are what they make one
 //! after the other. A failing seed is printed; `SEEDS` has those that were found.
 
+mod updates;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +18,8 @@ use tarsia_filter::{Expr, col};
 use tarsia_io::Store;
 use tarsia_table::meta::{FileId, ObjectId, TxnId};
 use tarsia_table::{
-    AlterField, CommitInfo, Depth, ErrorKind, Gc, Origin, Table, TableSpec, Transaction,
+    AlterField, CommitInfo, Depth, ErrorKind, Gc, Origin, Overlap, Scan, Table, TableSpec,
+    Transaction,
 };
 use tarsia_table_testkit::store::SimulatedStore;
 use tarsia_testkit::effort::some_or_all;
@@ -29,13 +32,25 @@ const SEEDS: [u64; 0] = [];
 const STEPS: usize = 25;
 const TEXTS: [&str; 4] = ["a", "b", "c", "dd"];
 
-/// A row by its identity, which its field `n` has: the text, and values of fields that were added, by their number.
-type Rows = BTreeMap<i64, (String, BTreeMap<u64, i64>)>;
+/// Values of the fields that were added, by their number. A field that is not there has its default.
+type Values = BTreeMap<u64, Option<i64>>;
+
+/// A row by its identity, which its field `n` has: the text, and values of fields that were added.
+type Rows = BTreeMap<i64, (String, Values)>;
+
+/// A field that is updated: the text, whose values are numbers of `TEXTS`, or one that was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Updated {
+    Text,
+    Field(u64),
+}
 
 #[derive(Debug, Clone)]
 enum Change {
-    Append(Vec<(i64, &'static str, BTreeMap<u64, i64>)>),
+    Append(Vec<(i64, &'static str, Values)>),
     Delete(BTreeSet<i64>),
+    /// New values of one field, by row.
+    Update(Updated, BTreeMap<i64, Option<i64>>),
     /// A new field, with the value that older rows have.
     Add {
         field: u64,
@@ -71,6 +86,17 @@ fn fold(changes: &[Logged]) -> (Rows, Fields) {
                 }
             }
             Change::Delete(gone) => rows.retain(|n, _| !gone.contains(n)),
+            Change::Update(updated, values) => {
+                for (n, value) in values {
+                    let Some(row) = rows.get_mut(n) else { continue };
+                    match updated {
+                        Updated::Text => row.0 = TEXTS[value.unwrap() as usize].to_owned(),
+                        Updated::Field(field) => {
+                            row.1.insert(*field, *value);
+                        }
+                    }
+                }
+            }
             Change::Add {
                 field,
                 name,
@@ -119,6 +145,11 @@ struct History {
     next_row: i64,
     next_field: u64,
     n_conflicts: usize,
+    /// Whether rows are partitioned by their text.
+    is_by_text: bool,
+    /// Names of rows, which never change.
+    names: BTreeMap<i64, Origin>,
+    n_compactions: usize,
 }
 
 impl History {
@@ -129,7 +160,8 @@ impl History {
             Field::new("t", DataType::Utf8, true),
         ]);
         let spec = TableSpec::new(Arc::new(schema));
-        let spec = match rng.below(4) {
+        let by = rng.below(4);
+        let spec = match by {
             0 => spec,
             1 => spec.partition_by(["t"]),
             2 => spec.partition_by(["truncate(t, 1)", "truncate(n, 8)"]),
@@ -152,6 +184,9 @@ impl History {
             next_row: 0,
             next_field: 0,
             n_conflicts: 0,
+            is_by_text: by == 1 || by == 2,
+            names: BTreeMap::new(),
+            n_compactions: 0,
         }
     }
 
@@ -178,7 +213,7 @@ impl History {
             let text = TEXTS[self.rng.below(TEXTS.len())];
             let values = fields
                 .iter()
-                .map(|(field, ..)| (*field, self.rng.below(10) as i64));
+                .map(|(field, ..)| (*field, Some(self.rng.below(10) as i64)));
             let values = values.collect();
             rows.push((self.next_row, text, values));
             self.next_row += 1;
@@ -198,7 +233,7 @@ impl History {
         for (field, name, _) in fields {
             let values: Int64Array = rows
                 .iter()
-                .map(|(_, _, values): &(_, _, BTreeMap<u64, i64>)| values.get(field).copied())
+                .map(|(_, _, values): &(_, _, Values)| values.get(field).copied().flatten())
                 .collect();
             columns.push((name.clone(), Arc::new(values), true));
         }
@@ -239,7 +274,8 @@ impl History {
         let (info, id) = self.info();
         let mut txn = self.table.begin(&branch, info).unwrap();
         let (rows, fields) = fold(&self.known[&txn.snapshot().id()]);
-        let change = match self.rng.below(10) {
+        let change = match self.rng.below(16) {
+            10..=15 => self.update(&mut txn, &rows, &fields)?,
             0..=3 => {
                 let (batch, change) = self.new_rows(&fields);
                 txn.append(reader(&batch)).unwrap();
@@ -376,7 +412,8 @@ impl History {
         let (source, target) = (self.branch(), self.branch());
         let (info, _) = self.info();
         let (from, to) = (self.head(&source), self.head(&target));
-        let merged = self.table.merge(&source, &target, &info);
+        let overlap = [Overlap::Fail, Overlap::Source][self.rng.below(2)];
+        let merged = self.table.merge_with(&source, &target, overlap, &info);
         let lacking = lacking(&self.known[&from], &self.known[&to]);
         match merged {
             Ok(committed) => {
@@ -460,8 +497,9 @@ impl History {
                 }
             }
             84..=92 => self.merge(),
-            93..=96 => self.rebase(),
-            97 => self.collect(),
+            93..=94 => self.rebase(),
+            95..=97 => self.compact(),
+            98 => self.collect(),
             _ => self.table = Table::open(self.store.clone()).unwrap(),
         }
     }
@@ -485,6 +523,7 @@ impl History {
     fn check(&mut self, state: &str) {
         let snapshot = self.table.at(state).unwrap();
         let (rows, fields) = fold(&self.known[&snapshot.id()]);
+        self.check_names(&snapshot, &rows);
         let found = rows_of(snapshot.scan().build().unwrap());
         let expect: Vec<_> = rows
             .iter()
@@ -507,7 +546,7 @@ impl History {
         assert_eq!(filtered.len(), n_passing, "{filter}");
         if let Some((field, name, _)) = fields.get(self.rng.below(fields.len().max(1))) {
             let limit = self.rng.below(10) as i64;
-            let value = |row: &(String, BTreeMap<u64, i64>)| value_of(row, *field, &fields);
+            let value = |row: &(String, Values)| value_of(row, *field, &fields);
             let expect = rows
                 .values()
                 .filter(|row| value(row).is_some_and(|value| value <= limit))
@@ -537,15 +576,15 @@ fn lacking(from: &Changes, to: &Changes) -> Vec<Logged> {
         .collect()
 }
 
-fn value_of(row: &(String, BTreeMap<u64, i64>), field: u64, fields: &Fields) -> Option<i64> {
+fn value_of(row: &(String, Values), field: u64, fields: &Fields) -> Option<i64> {
     let default = fields
         .iter()
         .find(|known| known.0 == field)
         .and_then(|known| known.2);
-    row.1.get(&field).copied().or(default)
+    row.1.get(&field).copied().unwrap_or(default)
 }
 
-fn shown(n: i64, row: &(String, BTreeMap<u64, i64>), fields: &Fields) -> String {
+fn shown(n: i64, row: &(String, Values), fields: &Fields) -> String {
     let mut values: Vec<_> = fields
         .iter()
         .map(|(field, name, _)| format!("{name}={:?}", value_of(row, *field, fields)))
@@ -554,7 +593,7 @@ fn shown(n: i64, row: &(String, BTreeMap<u64, i64>), fields: &Fields) -> String 
     format!("{n} {} {}", row.0, values.join(" "))
 }
 
-fn rows_of(scan: tarsia_table::Scan) -> Vec<String> {
+fn rows_of(scan: Scan) -> Vec<String> {
     let mut rows = Vec::new();
     for batch in scan {
         let batch = batch.unwrap();
@@ -589,6 +628,11 @@ fn origins(txn: &Transaction) -> Vec<(i64, Origin)> {
         .with_origins()
         .build()
         .unwrap();
+    origins_in(scan)
+}
+
+/// Numbers of rows and their names.
+fn origins_in(scan: Scan) -> Vec<(i64, Origin)> {
     let mut origins = Vec::new();
     for batch in scan {
         let batch = batch.unwrap();

@@ -1,0 +1,194 @@
+//! Arguments of the commands of `tarsia table` that write new values or new files for the rows that are there.
+
+use clap::Args;
+use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use tarsia_filter::{Comparison, Expr, Literal};
+
+use super::condition::{Condition, parse_condition};
+use super::said::Said;
+use crate::place::Place;
+
+/// Arguments of `tarsia table update`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table update ads --set clicks=0 --set \"note='bot'\" --where \"user_id = 42\" -m 'no clicks of bots'
+
+Values are written as in conditions: numbers, 'text', TRUE, FALSE, X'0aff', DATE '2026-05-01'; NULL takes a value away.
+No data file is rewritten: the new values lie in a file of their own, and a scan joins both.")]
+pub struct TableUpdate {
+    /// Folder or URL of the table
+    pub table: Place,
+    /// A column and its new value; may be given for several columns
+    #[arg(long, required = true, value_name = "COLUMN=VALUE", value_parser = parse_assignment)]
+    pub set: Vec<(String, Literal)>,
+    /// Rows to update: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads the condition from a file
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        value_parser = OsStringValueParser::new().try_map(parse_condition)
+    )]
+    pub condition: Condition,
+    /// Branch to write to
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Say how many rows it would update, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table add-column`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table add-column ads score --type Float32
+  tarsia table add-column ads reviewed --type Boolean --default FALSE
+
+Types are those of Arrow, such as Int64, Utf8, Date32 and Timestamp(Microsecond, None). No file is written for rows
+that are there: they have the default, or null.")]
+pub struct TableAddColumn {
+    /// Folder or URL of the table
+    pub table: Place,
+    /// Name of the column
+    pub name: String,
+    /// Type of its values
+    #[arg(long = "type", value_name = "TYPE")]
+    pub data_type: String,
+    /// Value of rows that are there, written as in conditions
+    #[arg(long, value_name = "VALUE", value_parser = parse_value)]
+    pub default: Option<Literal>,
+    /// Branch to write to
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Say whether the column can be added, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Arguments of `tarsia table compact`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia table compact ads --max-bytes 10737418240
+
+Small data files of a partition become one, with updates put in and deleted rows left out. No row changes. The files
+that are replaced stay for older states.")]
+pub struct TableCompact {
+    /// Folder or URL of the table
+    pub table: Place,
+    /// Branch to compact
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub branch: String,
+    /// Read at most so many bytes of data files, and leave the rest for another time
+    #[arg(long, value_name = "BYTES")]
+    pub max_bytes: Option<u64>,
+    /// Files of fewer bytes are small; unless given, 64 MiB
+    #[arg(long, value_name = "BYTES")]
+    pub small_bytes: Option<u64>,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub partitions: Partitions,
+    /// Say what it would do, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub said: Said,
+}
+
+/// Partitions that a command is about.
+#[derive(Debug, Args)]
+pub struct Partitions {
+    /// Only partitions that a condition does not rule out: country = 'NL'
+    #[arg(
+        long = "partition",
+        value_name = "CONDITION",
+        value_parser = OsStringValueParser::new().try_map(parse_condition)
+    )]
+    pub condition: Option<Condition>,
+}
+
+/// Treatment of rows of which two branches changed the same column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnOverlap {
+    /// Merge nothing.
+    Fail,
+    /// Take the values of the branch that is merged.
+    Source,
+    /// Keep the values of the branch that is merged into.
+    Target,
+}
+
+/// A column and a literal, with an equals sign between them.
+fn parse_assignment(text: &str) -> Result<(String, Literal), String> {
+    let pair = text
+        .split_once('=')
+        .filter(|(name, _)| !name.trim().is_empty());
+    let (name, value) = pair.ok_or("a column and a value with an equals sign between them")?;
+    Ok((name.trim().to_owned(), parse_value(value)?))
+}
+
+fn parse_value(text: &str) -> Result<Literal, String> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("null") {
+        return Ok(Literal::null());
+    }
+    // A literal is what may stand at the right of a comparison.
+    let refused = || {
+        format!(
+            "`{text}` is no literal such as 5, 'text', TRUE or NULL; text stands in single quotes"
+        )
+    };
+    match format!("x = {text}").parse::<Expr>() {
+        Ok(Expr::Compare {
+            comparison: Comparison::Equal,
+            literal,
+            ..
+        }) => Ok(literal),
+        _ => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_have_literals() {
+        let (name, value) = parse_assignment("n = 'a=b'").unwrap();
+        assert_eq!((name.as_str(), value), ("n", Literal::from("a=b")));
+        assert_eq!(parse_assignment("n=-5").unwrap().1, Literal::from(-5));
+        assert_eq!(parse_assignment("n=null").unwrap().1, Literal::null());
+        for bad in ["n", "=5", "n=m", "n=1 OR x = 2", "n=", "n=1 AND y = 1"] {
+            assert!(parse_assignment(bad).is_err(), "{bad}");
+        }
+    }
+}
