@@ -23,7 +23,7 @@ impl Table {
     /// The policy that holds now.
     ///
     /// # Errors
-    /// Errors of the store, [`ErrorKind::Corrupt`].
+    /// Errors of the store, [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
     pub fn policy(&self) -> Result<Policy> {
         let found = self
             .shared()
@@ -34,8 +34,8 @@ impl Table {
     /// Sets the rules of a branch. No rules: everybody may do everything. There need not be a branch of that name.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a name that is refused; [`ErrorKind::LimitExceeded`] for too many rules; errors
-    /// of the store.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a name that is refused;
+    /// [`ErrorKind::LimitExceeded`](crate::ErrorKind::LimitExceeded) for too many rules; errors of the store.
     pub fn protect(
         &self,
         branch: &str,
@@ -53,7 +53,7 @@ impl Table {
     /// Sets for how many days garbage collection keeps what branches were at. Fewer days hold a day later.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for days outside 1 to 36,500; errors of the store.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for days outside 1 to 36,500; errors of the store.
     pub fn keep_states(&self, keep_days: u64, info: &CommitInfo) -> Result<Policy> {
         self.change_policy(info, |policy, now| {
             if keep_days > policy.keep_days {
