@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 import random
 from typing import Any
@@ -383,6 +384,40 @@ def test_an_expression_with_windows(tmp_path: Any, monkeypatch: pytest.MonkeyPat
     expected = numbers.filter(expression)
     assert_same(file.scan(filter=expression).to_pyarrow().combine_chunks(), expected.combine_chunks())
     assert file.count(expression) == expected.num_rows
+
+
+@pytest.mark.parametrize("operator", ["and", "or"])
+@pytest.mark.parametrize("is_right", [False, True])
+def test_thousands_of_joined_conditions(operator: str, is_right: bool, file: tarsia.File, table: pa.Table) -> None:
+    polars = pytest.importorskip("polars")
+    join = {"and": lambda one, other: one & other, "or": lambda one, other: one | other}[operator]
+
+    def joined(column: Any) -> Any:
+        parts = [column != number if operator == "and" else column == number for number in range(0, 4000, 2)]
+        if is_right:
+            return functools.reduce(lambda one, other: join(other, one), reversed(parts))
+        return functools.reduce(join, parts)
+
+    expression = joined(pc.field("rising"))
+    numbers = range(0, 4000, 2) if operator == "or" else [*range(1, 4000, 2), *range(4000, ROWS)]
+    check(file, expression, table.take(list(numbers)))
+    assert file.count(joined(polars.col("rising"))) == len(numbers)
+
+
+def test_long_expressions_are_explained(written: Any) -> None:
+    file = written(pa.table({"s": ["æ" * 200, "b"]}))
+    for shift in range(4):
+        expression = pc.utf8_upper(pc.field("s")) == "x" * shift + "Æ" * 200
+        assert "utf8_upper" in file.explain(expression)["behind"]
+        assert file.count(expression) == (shift == 0)
+
+
+def test_a_column_has_the_name_of_row_numbers(written: Any) -> None:
+    table = pa.table({tarsia.ROW_NUMBER: [7, 8, 9], tarsia.ROW_NUMBER + "_": [1, 0, 1]})
+    file = written(table)
+    expression = (pc.field(tarsia.ROW_NUMBER) + pc.field(tarsia.ROW_NUMBER + "_")) > 8
+    assert file.explain(expression)["behind"] is not None
+    assert_same(file.scan(filter=expression).to_pyarrow().combine_chunks(), table.filter(expression).combine_chunks())
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,11 @@ def all_of(conditions: Sequence[Condition]) -> Condition | None:
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else ("and", list(conditions))
+
+
+def said(expression: Any) -> str:
+    """The text of an expression, for people. pyarrow cuts long ones, and where it does, text may be no text any more."""
+    try:
+        return str(expression)
+    except UnicodeDecodeError as error:
+        return error.object.decode(errors="replace")

@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 
 from . import _tarsia
 from ._errors import InvalidFilter, InvalidInput
-from ._filter import Behind, Condition, all_of
+from ._filter import Behind, Condition, all_of, said
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _refuse_several_rows(expression: Any, file: File) -> None:
         return
     # polars leaves above a source what the source could not evaluate batch by batch.
     if plan.startswith("FILTER"):
-        text = f"{expression}: whether a row passes depends on other rows; collect the rows and filter them by polars"
+        text = f"{said(expression)}: whether a row passes depends on other rows; collect the rows and filter them by polars"
         raise InvalidFilter(text)
 
 
@@ -93,7 +93,7 @@ class _Evaluated:
         numbers = frame.to_series(-1)
         found = frame.select(frame.columns[:-1]).select(self.expression)
         if found.width != 1:
-            text = f"{self.expression}: {found.width} conditions; join them by `all_horizontal` or `any_horizontal`"
+            text = f"{said(self.expression)}: {found.width} conditions; join them by `all_horizontal` or `any_horizontal`"
             raise InvalidFilter(text)
         passes = found.to_series()
         if len(passes) == 1:
@@ -122,10 +122,20 @@ def _one(node: Any, key: str) -> Any:
 
 
 def _conjuncts(node: Any) -> list[Any]:
-    both = _one(node, "BinaryExpr")
-    if both is not None and both.get("op") == "And":
-        return _conjuncts(both["left"]) + _conjuncts(both["right"])
-    return [node]
+    return _operands(node, "And")
+
+
+def _operands(node: Any, operator: str) -> list[Any]:
+    """What an operator joins, in order, however it is grouped; the node alone, if it is another one."""
+    found, left = [], [node]
+    while left:
+        node = left.pop()
+        both = _one(node, "BinaryExpr")
+        if both is not None and both.get("op") == operator:
+            left += [both["right"], both["left"]]
+        else:
+            found.append(node)
+    return found
 
 
 def _column(node: Any, schema: _tarsia.Schema) -> tuple[str, str] | None:
@@ -142,7 +152,7 @@ def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
         return ("compare", column[0], "=", True) if column[1] == "b" else None
     both = _one(node, "BinaryExpr")
     if both is not None:
-        return _binary(both, schema)
+        return _binary(node, both, schema)
     function = _one(node, "Function")
     if function is None:
         return None
@@ -169,10 +179,10 @@ def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
     return _text_like(_one(name, "StringExpr"), column, inputs)
 
 
-def _binary(both: dict[str, Any], schema: _tarsia.Schema) -> Condition | None:
+def _binary(node: Any, both: dict[str, Any], schema: _tarsia.Schema) -> Condition | None:
     operator = both.get("op")
     if operator in ("And", "Or"):
-        parts = [_condition(both[side], schema) for side in ("left", "right")]
+        parts = [_condition(operand, schema) for operand in _operands(node, operator)]
         return None if None in parts else (operator.lower(), parts)
     if operator not in _COMPARISONS:
         return None

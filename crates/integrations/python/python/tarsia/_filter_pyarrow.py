@@ -31,6 +31,9 @@ _COMPARISONS = {
 
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
+#: AND and OR, which mean the same however their parts are grouped.
+_JOINS = ("and_kleene", "or_kleene")
+
 #: Null matches null in the values, and else nothing: the default of ``isin``.
 _NULLS_MATCH = 0
 
@@ -85,7 +88,13 @@ class _Evaluated:
         self.columns = columns
 
     def passing(self, batch: _tarsia.Batch) -> Any:
-        return pa.table(batch).filter(self.expression).column(_tarsia.ROW_NUMBER)
+        table = pa.table(batch)
+        names = table.column_names[:-1]
+        # The row numbers are the last column. They get a name that the expression cannot mean.
+        numbers = _tarsia.ROW_NUMBER
+        while numbers in names:
+            numbers += "_"
+        return table.rename_columns([*names, numbers]).filter(self.expression).column(numbers)
 
     def joined(self, passing: list[Any]) -> Any:
         chunks = [chunk for column in passing for chunk in column.chunks]
@@ -106,47 +115,40 @@ def _tree_of(expression: Any) -> Any:
 
 
 def _parse(steps: Any, literals: pa.RecordBatch) -> Any:
-    key, value = next(steps)
-    if key == "field_ref":
-        return _Field([value])
-    if key == "nested_field_ref":
-        return _Field([next(steps)[1] for _ in range(int(value))])
-    if key == "literal":
-        return _Literal(literals.column(int(value)))
-    if key != "call":
-        raise InvalidInput(f"an expression of pyarrow that is not understood: {key}")
-    call = _Call(value, [])
-    return _arguments(call, steps, literals)
-
-
-def _arguments(call: _Call, steps: Any, literals: pa.RecordBatch) -> _Call:
-    rest = _Pushed(steps)
-    while True:
-        key, value = next(rest)
-        if key == "end":
-            return call
-        if key == "options":
-            call.options = literals.column(int(value))[0]
+    """The first node of the steps. Calls are kept on a list: there may be thousands inside of each other."""
+    open_calls: list[_Call] = []
+    for key, value in steps:
+        if key == "call":
+            open_calls.append(_Call(value, []))
             continue
-        rest.push((key, value))
-        call.arguments.append(_parse(rest, literals))
+        if key == "options" and open_calls:
+            open_calls[-1].options = literals.column(int(value))[0]
+            continue
+        if key == "end" and open_calls:
+            node: Any = _joined(open_calls.pop())
+        elif key == "field_ref":
+            node = _Field([value])
+        elif key == "nested_field_ref":
+            node = _Field([next(steps)[1] for _ in range(int(value))])
+        elif key == "literal":
+            node = _Literal(literals.column(int(value)))
+        else:
+            raise InvalidInput(f"an expression of pyarrow that is not understood: {key}")
+        if not open_calls:
+            return node
+        open_calls[-1].arguments.append(node)
+    raise InvalidInput("an expression of pyarrow that ends too early")
 
 
-class _Pushed:
-    """An iterator into which one item can be put back."""
-
-    def __init__(self, items: Any) -> None:
-        self._items = items
-        self._back: list[Any] = []
-
-    def __iter__(self) -> _Pushed:
-        return self
-
-    def __next__(self) -> Any:
-        return self._back.pop() if self._back else next(self._items)
-
-    def push(self, item: Any) -> None:
-        self._back.append(item)
+def _joined(call: _Call) -> _Call:
+    """The call, with the arguments of a first argument that joins by the same word: `a | b | c` is one call."""
+    if call.name not in _JOINS or not call.arguments:
+        return call
+    first, *others = call.arguments
+    if not isinstance(first, _Call) or first.name != call.name:
+        return call
+    first.arguments.extend(others)
+    return first
 
 
 class _ArrowSchema(ctypes.Structure):
@@ -191,12 +193,14 @@ def _conjuncts(node: Any) -> list[Any]:
     return [node]
 
 
-def _collect_columns(node: Any, names: list[str]) -> None:
-    if isinstance(node, _Field) and node.path[0] not in names:
-        names.append(node.path[0])
-    if isinstance(node, _Call):
-        for argument in node.arguments:
-            _collect_columns(argument, names)
+def _collect_columns(root: Any, names: list[str]) -> None:
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, _Field) and node.path[0] not in names:
+            names.append(node.path[0])
+        if isinstance(node, _Call):
+            left.extend(reversed(node.arguments))
 
 
 def _column(node: Any, schema: _tarsia.Schema) -> tuple[str, str] | None:
@@ -215,7 +219,7 @@ def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
         return ("compare", column[0], "=", True) if column is not None and column[1] == "b" else None
     if not isinstance(node, _Call):
         return None
-    if node.name in ("and_kleene", "or_kleene", "invert"):
+    if node.name in (*_JOINS, "invert"):
         parts = [_condition(argument, schema) for argument in node.arguments]
         if any(part is None for part in parts):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _tarsia
-from ._filter import Filter
+from ._filter import Filter, said
 from ._tarsia import ROW_NUMBER
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Scan:
         return {
             "language": asked.language if asked is not None else None,
             "pushed": _tarsia.condition_text(pushed) if pushed is not None else None,
-            "behind": str(behind.expression) if behind is not None else None,
+            "behind": said(behind.expression) if behind is not None else None,
             "columns": list(behind.columns) if behind is not None else [],
             "rows": handle.count_looked_at(**wanted),
             "rows_looked_at": handle.count_looked_at(**wanted, filter=pushed),
