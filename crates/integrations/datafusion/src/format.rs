@@ -28,7 +28,7 @@ use crate::source::TarsiaSource;
 use crate::statistics;
 use crate::store::{Objects, error_of};
 
-/// What names of files end with, without the dot; in `STORED AS` it is the name of the format.
+/// The end of the names of files, without the dot; in `STORED AS` it is the name of the format.
 pub const EXTENSION: &str = "tarsia";
 
 /// Makes [`TarsiaFormat`]s for tables. [`register`](crate::register) tells a session of it.

@@ -35,6 +35,7 @@
 //! what is being decoded.
 #![forbid(unsafe_code)]
 
+mod cancel;
 mod columns;
 mod files;
 mod filter;
@@ -49,6 +50,7 @@ mod statistics;
 mod store;
 mod stream;
 mod task;
+mod wish;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a scan counts, for `EXPLAIN ANALYZE`.
+//! Counts of a scan, for `EXPLAIN ANALYZE`.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 

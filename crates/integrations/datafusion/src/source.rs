@@ -20,9 +20,10 @@ use object_store::ObjectStore;
 
 use crate::files::OpenFiles;
 use crate::metrics::ScanMetrics;
-use crate::opener::{Opener, Wish};
+use crate::opener::Opener;
 use crate::options::TarsiaOptions;
 use crate::store::Objects;
+use crate::wish::Wish;
 
 /// A scan of Tarsia files: columns, expressions and conditions that are evaluated where the rows are read.
 ///

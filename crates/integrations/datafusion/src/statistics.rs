@@ -1,4 +1,4 @@
-//! What a file says of its values, as the engine understands it.
+//! Statistics of a file, as the engine understands them.
 
 use std::sync::Arc;
 

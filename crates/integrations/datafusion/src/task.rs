@@ -25,13 +25,13 @@ use datafusion::scalar::ScalarValue;
 use tarsia::filter::Expr;
 use tarsia::{Scan, ScanBuilder};
 
+use crate::cancel::Cancel;
 use crate::columns::{needed, with_nulls_below};
 use crate::files::SharedFile;
 use crate::filter::{Native, translate};
 use crate::metrics::ScanMetrics;
-use crate::opener::{Wish, rows_of};
 use crate::store::error_of;
-use crate::stream::Cancel;
+use crate::wish::{Wish, rows_of};
 
 /// Rows of the first window of a scan whose filter may change, and of the largest. Each begins with what the filter is
 /// then.
@@ -47,7 +47,7 @@ pub(crate) struct Task {
     filters: Filters,
     /// Names of the columns that are read, as a scan takes them.
     columns: Vec<String>,
-    /// What the engine evaluates.
+    /// The condition that the engine evaluates.
     residual: Option<Arc<dyn PhysicalExpr>>,
     projector: Projector,
     batch_rows: Option<usize>,

@@ -173,7 +173,7 @@ fn older(batch: &RecordBatch) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
 
-/// What an empty file and a file without a row that passes give.
+/// An empty file gives no rows.
 #[tokio::test]
 async fn files_without_rows() {
     let folder = tempfile::tempdir().unwrap();

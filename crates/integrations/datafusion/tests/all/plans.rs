@@ -1,4 +1,4 @@
-//! What plans say, and what scans count.
+//! Plans, and the counts of their scans.
 
 use std::sync::Arc;
 
