@@ -16,13 +16,10 @@ use tarsia_table_meta::{
     Tag, TxnId,
 };
 
-use crate::clash::Overlap;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::history::{Node, changes, parted};
-use crate::merge::{lacking, overlap_of};
 use crate::objects::{Objects, unexpected};
-use crate::protocol::{Committed, Wish, Work, commit, create};
+use crate::protocol::{Committed, create};
 use crate::refs;
 use crate::snapshot::{Shared, Snapshot};
 use crate::spec::{CommitInfo, TableSpec, random, said};

@@ -95,8 +95,28 @@ pub enum Command {
     VerifyCertificate(VerifyCertificate),
     /// Tables of many files: rows, commits, branches
     Table(Table),
+    /// Ask files questions in SQL, by the program tarsia-sql
+    Sql(Sql),
     /// Show the encodings that this program reads and writes, and the kernels that decode them
     Encodings(Encodings),
+}
+
+/// Arguments of `tarsia sql`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tarsia sql \"select country, count(*) from 'clicks.tarsia' group by country\"
+
+All arguments are those of tarsia-sql, which lies beside this program or on the PATH; docs/sql.md is its manual.
+`cargo install --path crates/integrations/sql` builds it.")]
+pub struct Sql {
+    /// Arguments of tarsia-sql
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<std::ffi::OsString>,
 }
 
 /// Arguments of `tarsia encodings`.

@@ -14,6 +14,7 @@ mod output;
 mod print_rows;
 mod reorder;
 mod rows;
+mod sql;
 mod table;
 mod table_input;
 mod table_open;
@@ -55,6 +56,7 @@ use output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, ratio, show_notes, summari
 use print_rows::print_rows;
 use reorder::reorder;
 use rows::wanted_rows;
+use sql::sql;
 use verify::verify;
 
 /// Runs a command; results go to the standard output. `places` opens what is named by URLs.
@@ -79,6 +81,7 @@ pub fn run(command: Command, places: &dyn Places) -> Result<(), Failure> {
         Command::Reorder(args) => reorder(&args, places),
         Command::VerifyCertificate(args) => verify_certificate(&args, places),
         Command::Table(args) => table::table(&args.command, places),
+        Command::Sql(args) => sql(&args),
         Command::Encodings(args) => encodings(&args),
     }
 }

@@ -25,6 +25,8 @@ mod reorder;
 mod round_trip;
 mod rows;
 mod run;
+#[cfg(unix)]
+mod sql;
 mod tables;
 mod text_files;
 mod types;

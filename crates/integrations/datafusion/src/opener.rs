@@ -1,0 +1,60 @@
+//! Opening the tasks of a scan.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
+use datafusion::physical_expr::utils::conjunction_opt;
+use datafusion::physical_expr_adapter::replace_columns_with_literals;
+use datafusion::physical_optimizer::pruning::FilePruner;
+use futures_util::StreamExt;
+
+use crate::files::{OpenFiles, step};
+use crate::metrics::ScanMetrics;
+use crate::store::Objects;
+use crate::stream::ahead;
+use crate::task::Task;
+use crate::wish::Wish;
+
+/// Opens the tasks of a partition.
+pub(crate) struct Opener {
+    pub(crate) objects: Objects,
+    pub(crate) files: Arc<OpenFiles>,
+    pub(crate) metrics: ScanMetrics,
+    pub(crate) wish: Arc<Wish>,
+}
+
+impl Opener {
+    /// Whether the statistics of the file show that no row of it passes.
+    fn is_ruled_out(&self, file: &PartitionedFile) -> Result<bool> {
+        let Some(filter) = conjunction_opt(self.wish.filters.iter().cloned()) else {
+            return Ok(false);
+        };
+        let filter = replace_columns_with_literals(filter, &self.wish.partition_values(file))?;
+        let schema = self.wish.table_schema.file_schema();
+        let errors = self.metrics.predicate_errors.clone();
+        match FilePruner::try_new(filter, schema, file, errors) {
+            Some(mut pruner) => pruner.should_prune(),
+            None => Ok(false),
+        }
+    }
+}
+
+impl FileOpener for Opener {
+    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
+        if self.is_ruled_out(&file)? {
+            self.metrics.files_pruned.add(1);
+            return Ok(Box::pin(async {
+                Ok(futures_util::stream::empty().boxed())
+            }));
+        }
+        let (objects, files) = (self.objects.clone(), Arc::clone(&self.files));
+        let (wish, metrics) = (Arc::clone(&self.wish), self.metrics.clone());
+        Ok(Box::pin(async move {
+            let opened = files.open(objects, &file.object_meta).await?;
+            let task = step(move || Task::new(opened, &file, wish, metrics)).await?;
+            Ok(ahead(task).boxed())
+        }))
+    }
+}

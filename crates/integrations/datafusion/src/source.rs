@@ -1,0 +1,199 @@
+//! Tarsia files as a source of [`DataSourceExec`](datafusion::datasource::source::DataSourceExec).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::conjunction_opt;
+use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
+use datafusion::physical_expr_adapter::DefaultPhysicalExprAdapterFactory;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::DisplayFormatType;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use object_store::ObjectStore;
+
+use crate::files::OpenFiles;
+use crate::metrics::ScanMetrics;
+use crate::opener::Opener;
+use crate::options::TarsiaOptions;
+use crate::store::Objects;
+use crate::wish::Wish;
+
+/// A scan of Tarsia files: columns, expressions and conditions that are evaluated where the rows are read.
+///
+/// It takes every projection whole, and every condition that gives the same answer each time. What a file cannot
+/// evaluate exactly as the engine does, the engine evaluates here. Files are cut into ranges of rows: a
+/// [`FileRange`](datafusion::datasource::listing::FileRange) of a task is a part of the file's bytes for the engine,
+/// and the same part of its rows here.
+#[derive(Clone)]
+pub struct TarsiaSource {
+    table_schema: TableSchema,
+    projection: ProjectionExprs,
+    /// Conditions that all must be true, in columns of the table.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// The filters are evaluated here, and not only used to pass over rows.
+    is_filtered_here: bool,
+    batch_size: Option<usize>,
+    metrics: ExecutionPlanMetricsSet,
+    files: Arc<OpenFiles>,
+}
+
+impl TarsiaSource {
+    /// All columns of a table, and all rows.
+    pub fn new(table_schema: TableSchema, options: &TarsiaOptions) -> Self {
+        let all: Vec<usize> = (0..table_schema.table_schema().fields().len()).collect();
+        let projection = ProjectionExprs::from_indices(&all, table_schema.table_schema());
+        Self {
+            table_schema,
+            projection,
+            filters: Vec::new(),
+            is_filtered_here: options.pushdown,
+            batch_size: None,
+            metrics: ExecutionPlanMetricsSet::new(),
+            files: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for TarsiaSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TarsiaSource")
+            .field("projection", &self.projection)
+            .field("filters", &self.filters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FileSource for TarsiaSource {
+    fn create_file_opener(
+        &self,
+        object_store: Arc<dyn ObjectStore>,
+        base_config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let adapter = base_config.expr_adapter_factory.clone();
+        let adapter = adapter.unwrap_or_else(|| Arc::new(DefaultPhysicalExprAdapterFactory));
+        let output = self
+            .projection
+            .project_schema(self.table_schema.table_schema())?;
+        let limit = base_config.limit.filter(|_| {
+            // Rows that the engine filters out later do not count.
+            self.is_filtered_here || self.filters.is_empty()
+        });
+        Ok(Arc::new(Opener {
+            objects: Objects::new(object_store),
+            files: Arc::clone(&self.files),
+            metrics: ScanMetrics::new(&self.metrics, partition),
+            wish: Arc::new(Wish {
+                table_schema: self.table_schema.clone(),
+                output: Arc::new(output),
+                projection: self.projection.clone(),
+                filters: self.filters.clone(),
+                is_filtered_here: self.is_filtered_here,
+                adapter,
+                limit: limit.map(|limit| limit as u64),
+                batch_rows: self.batch_size,
+            }),
+        }))
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table_schema
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self {
+            batch_size: Some(batch_size),
+            ..self.clone()
+        })
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        // Nothing holds of rows that the engine has yet to filter.
+        let filters = self.filters.iter().filter(|_| self.is_filtered_here);
+        conjunction_opt(filters.cloned())
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "tarsia"
+    }
+
+    fn fmt_extra(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(filter) = conjunction_opt(self.filters.iter().cloned()) else {
+            return Ok(());
+        };
+        let name = match self.is_filtered_here {
+            true => "predicate",
+            false => "pruning_predicate",
+        };
+        match format {
+            DisplayFormatType::TreeRender => writeln!(f, "{name}={filter}"),
+            _ => write!(f, ", {name}={filter}"),
+        }
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        // A condition that may answer otherwise the next time is evaluated where the statement has it.
+        let is_taken = |filter: &Arc<dyn PhysicalExpr>| !is_volatile(filter);
+        let answers =
+            filters
+                .iter()
+                .map(|filter| match is_taken(filter) && self.is_filtered_here {
+                    true => PushedDown::Yes,
+                    false => PushedDown::No,
+                });
+        let answers: Vec<PushedDown> = answers.collect();
+        let taken: Vec<_> = filters.iter().filter(|filter| is_taken(filter)).collect();
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(answers);
+        if taken.is_empty() {
+            return Ok(answer);
+        }
+        let mut source = self.clone();
+        for filter in taken {
+            let conjuncts = split_conjunction(filter).into_iter().cloned();
+            source.filters.extend(conjuncts);
+        }
+        Ok(answer.with_updated_node(Arc::new(source)))
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
+        Ok(Some(Arc::new(Self {
+            projection: self.projection.try_merge(projection)?,
+            ..self.clone()
+        })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let projected: Vec<_> = self.projection.expr_iter().collect();
+        for expr in self.filters.iter().chain(&projected) {
+            if f(expr)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+}

@@ -1,0 +1,64 @@
+//! A session, and what runs statements in it.
+
+use std::sync::Arc;
+
+use datafusion::execution::cache::cache_manager::CacheManagerConfig;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParser, Statement};
+use futures_util::StreamExt;
+
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::functions;
+use crate::output::Output;
+use crate::stores::Stores;
+
+/// A session in which files are tables.
+pub(crate) struct Session {
+    ctx: SessionContext,
+}
+
+impl Session {
+    /// A session with so many partitions; by default one for each processor.
+    pub(crate) fn new(partitions: Option<u16>) -> Result<Self, Failure> {
+        let mut config = SessionConfig::from_env()?.with_information_schema(true);
+        if let Some(partitions) = partitions {
+            config = config.with_target_partitions(partitions.into());
+        }
+        // Otherwise a folder is listed once, and files that are added or replaced later are not seen.
+        let caches = CacheManagerConfig::default().with_list_files_cache_limit(0);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_cache_manager(caches)
+            .with_object_store_registry(Arc::new(Stores::default()))
+            .build_arc()?;
+        let ctx = SessionContext::new_with_config_rt(config, runtime).enable_url_table();
+        tarsia_datafusion::register(&ctx)?;
+        functions::register(&ctx);
+        Ok(Self { ctx })
+    }
+
+    /// Runs statements one after another, and writes their answers.
+    pub(crate) async fn run(&self, text: &str, format: Format) -> Result<(), Failure> {
+        for statement in DFParser::parse_sql(text)? {
+            self.statement(statement, format).await?;
+        }
+        Ok(())
+    }
+
+    async fn statement(&self, statement: Statement, format: Format) -> Result<(), Failure> {
+        let plan = self.ctx.state().statement_to_plan(statement).await?;
+        let answer = self.ctx.execute_logical_plan(plan).await?;
+        let has_rows = !answer.schema().fields().is_empty();
+        let mut batches = answer.execute_stream().await?;
+        let mut output = Output::new(format, batches.schema());
+        while let Some(batch) = batches.next().await {
+            output.write(batch?)?;
+        }
+        match has_rows {
+            true => output.finish(),
+            // A statement that makes a table, for instance.
+            false => Ok(()),
+        }
+    }
+}
