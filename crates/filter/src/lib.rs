@@ -19,6 +19,7 @@
 //! | `sql` | text to conditions (feature `sql`) |
 //! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
+//! | `to_array` | literals as arrays of one value |
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values; what decoders can answer ([`ColumnRange`]) |
 //! | `test`, `range`, `set`, `like` | tests of one flat array |
 //! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
@@ -57,6 +58,7 @@ mod set;
 #[cfg(feature = "sql")]
 mod sql;
 mod test;
+mod to_array;
 mod truth;
 
 pub use error::FilterError;

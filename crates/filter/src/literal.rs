@@ -3,14 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, new_null_array};
+use arrow_array::{Array, ArrayRef, Float64Array};
 use arrow_buffer::i256;
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::DataType;
 
-use crate::error::FilterError;
 use crate::number::Number;
-use crate::place::{Mode, Placed, hint, place};
 
 /// Characters of a literal that an error shows.
 const SHOWN_CHARS: usize = 40;
@@ -58,32 +56,6 @@ impl Literal {
             1 if array.logical_null_count() == 0 => Value::Array(array).into(),
             _ => Literal::null(),
         }
-    }
-
-    /// The literal as an array of one value of a type, for writing it. Numbers must be values of the type: `3.5` and
-    /// `300` are none of UInt8.
-    ///
-    /// # Errors
-    /// [`FilterError`] if the type has no such value.
-    pub fn to_array(&self, data_type: &DataType) -> Result<ArrayRef, FilterError> {
-        let flat = match data_type {
-            DataType::Dictionary(_, values) => values.as_ref(),
-            DataType::RunEndEncoded(_, values) => values.data_type(),
-            other => other,
-        };
-        let refused = || {
-            let what = format!("{} is no value of type {data_type}", self.shown());
-            FilterError::new(self.at, what + hint(flat))
-        };
-        let of_type = match &self.value {
-            Value::Array(array) if array.data_type() == data_type => return Ok(array.clone()),
-            value => match place(value, flat, Mode::Strict) {
-                Some(Placed::At(array)) => array,
-                Some(Placed::Unknown) => return Ok(new_null_array(data_type, 1)),
-                _ => return Err(refused()),
-            },
-        };
-        arrow_cast::cast(&of_type, data_type).map_err(|_| refused())
     }
 
     /// The literal at a place of a text.

@@ -17,7 +17,7 @@ use crate::overlay::{each_position, position_column};
 use crate::steps::{Answer, Desk, Need};
 use crate::update::{UpdateFields, UpdateWriter};
 
-/// What is done where two branches gave the same rows new values of the same field.
+/// Outcome where two branches gave the same rows new values of the same field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
     /// Nothing is merged: it is a conflict.

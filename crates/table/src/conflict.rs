@@ -16,7 +16,7 @@ use crate::steps::Desk;
 pub(crate) struct Others {
     /// Files that they removed.
     pub(crate) removed: HashSet<FileId>,
-    /// Those of them whose rows a compaction put into another file.
+    /// The ones among these whose rows a compaction put into another file.
     pub(crate) moved: HashSet<FileId>,
     /// Updates of columns, and the transactions that made them.
     pub(crate) updates: Vec<(TxnId, Entry)>,

@@ -257,7 +257,7 @@ impl<'a> TableFile<'a> {
     }
 }
 
-/// What an entry has for a file. Targets are sorted.
+/// Finds the rows of a file that an entry is about. Targets are sorted.
 pub(crate) fn target_of<'e>(entry: &'e Entry, file: &FileId) -> Option<&'e Target> {
     let place = entry.targets.binary_search_by(|it| it.file.cmp(file));
     entry.targets.get(place.ok()?)
