@@ -19,8 +19,13 @@
 //! | `sql` | text to conditions (feature `sql`) |
 //! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
+<<<<<<< HEAD
 //! | `to_array` | literals as arrays of one value |
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values; what decoders can answer ([`ColumnRange`]) |
+=======
+//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
+//! | `asked` | what decoders can answer ([`ColumnTest`]) |
+>>>>>>> fef414d67e840362e0e205db32ad977ca118ce28
 //! | `test`, `range`, `set`, `like` | tests of one flat array |
 //! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
 //!
@@ -42,6 +47,7 @@
 //! no files.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod bind;
 mod display;
 mod error;
@@ -63,6 +69,6 @@ mod truth;
 
 pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
-pub use filter::{ColumnRange, Conjunct, Filter};
+pub use filter::{ColumnTest, Conjunct, Filter};
 pub use literal::Literal;
 pub use prove::{ColumnBounds, Proof};
