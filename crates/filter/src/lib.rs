@@ -19,13 +19,9 @@
 //! | `sql` | text to conditions (feature `sql`) |
 //! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
-<<<<<<< HEAD
 //! | `to_array` | literals as arrays of one value |
-//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values; what decoders can answer ([`ColumnRange`]) |
-=======
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
 //! | `asked` | what decoders can answer ([`ColumnTest`]) |
->>>>>>> fef414d67e840362e0e205db32ad977ca118ce28
 //! | `test`, `range`, `set`, `like` | tests of one flat array |
 //! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
 //!
