@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use tarsia_table_meta::{Alter, Change, EntryOp, FieldId, FileId, TableSchema};
+use tarsia_table_meta::{Alter, Change, FieldId, FileId, TableSchema};
 
 use crate::error::{Error, Result};
-use crate::extend::own_entries;
+use crate::extend::own_removals;
 use crate::history::{Node, changes};
 use crate::objects::Objects;
 use crate::steps::Desk;
@@ -22,11 +22,8 @@ impl Others {
     pub(crate) async fn of(desk: &Desk, objects: &Objects, commits: &[Node]) -> Result<Self> {
         let mut others = Self::default();
         for (_, commit) in commits {
-            for entry in own_entries(desk, objects, commit).await? {
-                if entry.op == EntryOp::Remove {
-                    others.removed.insert(entry.file);
-                }
-            }
+            let removals = own_removals(desk, objects, commit).await?;
+            others.removed.extend(removals.iter().map(|it| it.file));
         }
         let alters = changes(commits).flat_map(|(_, change): (_, &Change)| &change.alters);
         others.alters = alters.cloned().collect();

@@ -21,7 +21,7 @@ use tarsia_table_meta::{
 
 use crate::conflict::Others;
 use crate::error::{Error, ErrorKind, Result};
-use crate::extend::{Built, Merged, NewChange, Said, extend};
+use crate::extend::{Built, Merged, NewChange, Said, compacted, extend};
 use crate::history::{Node, since};
 use crate::merge::merged;
 use crate::objects::{Objects, unexpected};
@@ -61,6 +61,8 @@ pub(crate) enum Work {
         /// Its name, for messages.
         name: String,
     },
+    /// All entries of the state into one run of manifests.
+    CompactMetadata,
 }
 
 /// A change as a transaction leaves it.
@@ -207,6 +209,14 @@ async fn build(desk: &Desk, objects: &Objects, wish: &Wish, tip: &RefEntry) -> R
                 &wish.said,
             );
             Ok(Round::Write(Box::new(built.await?)))
+        }
+        Work::CompactMetadata => {
+            let (id, commit) = &newest;
+            let built = compacted(desk, objects, *id, commit, &wish.said).await?;
+            Ok(match built {
+                Some(built) => Round::Write(Box::new(built)),
+                None => Round::Nothing(*id),
+            })
         }
         Work::Change(draft) => {
             let reset = || {
