@@ -180,6 +180,26 @@ impl Table {
         self.shared.run(|desk, objects| commit(desk, objects, wish))
     }
 
+    /// Puts the descriptions of all files of a branch into one run of manifests, sorted by partition, so that a plan of
+    /// one partition reads one or two of them. Changes no row and copies no data, and is a conflict with nothing that
+    /// others commit meanwhile. If there is one run already, nothing is done, and [`Committed::was_there`] is set. The
+    /// entries of the state are in memory, some 300 bytes each.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Forbidden`] for a branch that is only merged into; those of
+    /// [`Transaction::commit`](crate::Transaction::commit).
+    pub fn compact_metadata(&self, branch: &str, info: &CommitInfo) -> Result<Committed> {
+        check_writable(&self.shared.store)?;
+        self.check_rule(branch, Rule::MergeOnly)?;
+        let wish = Wish {
+            branch: branch.to_owned(),
+            base: self.head(branch)?,
+            work: Work::CompactMetadata,
+            said: said(info.new_txn()?, info),
+        };
+        self.shared.run(|desk, objects| commit(desk, objects, wish))
+    }
+
     /// The changes that one of two states has and the other lacks.
     ///
     /// # Errors
