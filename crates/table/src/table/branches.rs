@@ -147,7 +147,7 @@ impl Table {
     /// [`ErrorKind::Conflict`] if both changed one field of the schema, gave one name to two fields, or gave the same
     /// rows new values of one field; [`ErrorKind::InvalidInput`] for states without a commit in common;
     /// [`ErrorKind::LimitExceeded`] for more than 512 changes; [`ErrorKind::Forbidden`] for a target that is only set
-    /// forward; those of [`Transaction::commit`].
+    /// forward; those of [`Transaction::commit`](crate::Transaction::commit).
     pub fn merge(&self, source: &str, target: &str, info: &CommitInfo) -> Result<Committed> {
         self.merge_with(source, target, Overlap::Fail, info)
     }
