@@ -19,7 +19,7 @@ const COMMITS: usize = 100;
 /// Commits in a row with a file in every partition.
 const LARGE_COMMITS: usize = 20;
 
-/// The same of peers, which take longer.
+/// Commits of peers, which take longer.
 const PEER_COMMITS: usize = 25;
 const PEER_LARGE_COMMITS: usize = 5;
 
