@@ -313,7 +313,7 @@ pub trait Decoder: Send + Sync {
     /// Evaluates a predicate on the selected values of `unit` without decoding all of them: sets bit `offset + i` of
     /// `out` if it holds for value `i` of the selection, else clears it. Returns `false` and leaves `out` unchanged if
     /// this decoder cannot do better than decode and compare, which the caller then does
-    /// ([`WithinRange`](crate::toolbox::WithinRange)).
+    /// ([`Holds`](crate::toolbox::Holds)).
     ///
     /// # Errors
     /// As [`Decoder::decode`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an output that does not

@@ -74,7 +74,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use memory::{ColumnMemory, MemoryKey};
 pub use node::{Node, NodeSpec, SharedKind, SharedSpec};
 pub use order::Order;
-pub use predicate::{Comparison, Predicate};
+pub use predicate::{Comparison, OwnedPredicate, Predicate};
 pub use propose::{Facts, LogicalType, Part, Proposal, Proposals, RowStarts, TimeUnit};
 pub use range::NumberRange;
 pub use registry::{DecodeCost, RegisteredWriter, Registry, Tried, build_decoder, build_encoder};

@@ -4,14 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Float16Array, Float32Array, Float64Array, RecordBatch, Scalar};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType};
-use half::f16;
-use tarsia_codec::{NumberRange, Order};
+use tarsia_codec::OwnedPredicate;
 
 use crate::expr::Expr;
-use crate::range::Range;
 use crate::test::{Kind, Test};
 use crate::truth::Truth;
 
@@ -29,15 +27,14 @@ pub struct Conjunct {
     pub(crate) node: Node,
 }
 
-/// The only thing that a conjunct asks: whether the values of a column lie in a range of numbers. It is true of no
-/// null.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ColumnRange {
+/// The only thing that a conjunct asks: whether a predicate holds for the values of a column. It is true of no null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnTest {
     /// The number of the top-level field.
     pub field: usize,
-    /// The numbers, as the bytes of the column's values are numbers.
-    pub numbers: NumberRange,
-    /// True if it asks for the values outside of the range.
+    /// The predicate, for the bytes of the column's values.
+    pub predicate: Arc<OwnedPredicate>,
+    /// True if it asks for the values for which the predicate does not hold.
     pub is_negated: bool,
 }
 
@@ -96,8 +93,9 @@ impl Conjunct {
         &self.fields
     }
 
-    /// The range of numbers that it asks of one column of this type, if that is all that it asks.
-    pub fn number_range(&self, data_type: &DataType) -> Option<ColumnRange> {
+    /// The predicate that it asks of one column of this type, if that is all that it asks and decoders can answer it: a
+    /// range of numbers, a few numbers or strings of which it equals one, or a string that it begins with.
+    pub fn column_test(&self, data_type: &DataType) -> Option<ColumnTest> {
         let (node, is_negated) = match &self.node {
             Node::Not(inner) => (&**inner, true),
             other => (other, false),
@@ -108,21 +106,9 @@ impl Conjunct {
         if !path.is_empty() || test.values != *data_type {
             return None;
         }
-        let numbers = match &test.kind {
-            Kind::Equal(value) => Range::of(value).numbers(data_type),
-            Kind::Range(range) => range.numbers(data_type),
-            _ => return None,
-        };
-        let mut numbers = numbers.ok()??;
-        if test.nan_is_unknown && numbers.order == Order::Float {
-            if is_negated {
-                return None;
-            }
-            numbers = numbers.and(&no_nan(data_type)?);
-        }
-        Some(ColumnRange {
+        Some(ColumnTest {
             field: *field,
-            numbers,
+            predicate: Arc::new(test.predicate(is_negated)?),
             is_negated,
         })
     }
@@ -157,30 +143,6 @@ impl fmt::Display for Conjunct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.expr.fmt(f)
     }
-}
-
-/// The range of the floating-point values of a type that are numbers.
-fn no_nan(data_type: &DataType) -> Option<NumberRange> {
-    let [low, high]: [ArrayRef; 2] = match data_type {
-        DataType::Float16 => {
-            let ends = [f16::NEG_INFINITY, f16::INFINITY];
-            ends.map(|end| Arc::new(Float16Array::from(vec![end])) as ArrayRef)
-        }
-        DataType::Float32 => {
-            let ends = [f32::NEG_INFINITY, f32::INFINITY];
-            ends.map(|end| Arc::new(Float32Array::from(vec![end])) as ArrayRef)
-        }
-        DataType::Float64 => {
-            let ends = [f64::NEG_INFINITY, f64::INFINITY];
-            ends.map(|end| Arc::new(Float64Array::from(vec![end])) as ArrayRef)
-        }
-        _ => return None,
-    };
-    let range = Range {
-        low: Range::of(&Scalar::new(low)).low,
-        high: Range::of(&Scalar::new(high)).high,
-    };
-    range.numbers(data_type).ok().flatten()
 }
 
 /// Columns of some rows.

@@ -20,7 +20,8 @@
 //! | `resolve`, `place`, `number` | names to columns; literals to values of a column's type, or between two |
 //! | `bind` | conditions on a schema: [`Expr::bind`], [`Expr::bind_strict`] |
 //! | `to_array` | literals as arrays of one value |
-//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values; what decoders can answer ([`ColumnRange`]) |
+//! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
+//! | `asked` | what decoders can answer ([`ColumnTest`]) |
 //! | `test`, `range`, `set`, `like` | tests of one flat array |
 //! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
 //!
@@ -42,6 +43,7 @@
 //! no files.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod bind;
 mod display;
 mod error;
@@ -63,6 +65,6 @@ mod truth;
 
 pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
-pub use filter::{ColumnRange, Conjunct, Filter};
+pub use filter::{ColumnTest, Conjunct, Filter};
 pub use literal::Literal;
 pub use prove::{ColumnBounds, Proof};

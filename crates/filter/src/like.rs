@@ -82,6 +82,11 @@ impl Pattern {
         has_rest.is_some_and(|rest| rest.inner.is_empty() && ends(rest))
     }
 
+    /// Whether a text is like the pattern if it is [`Pattern::prefix`], and no other is.
+    pub(crate) fn is_text(&self) -> bool {
+        self.rest.is_none() && matches!(self.first, Piece::Text(_))
+    }
+
     /// True if the text is like the pattern.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let Some(mut left) = self.first.strip_prefix(text) else {

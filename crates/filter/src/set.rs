@@ -131,6 +131,16 @@ where
     })
 }
 
+/// The values of an array of text or of binary data; `None` of other types.
+pub(crate) fn strings_of(array: &dyn Array) -> Option<Vec<&[u8]>> {
+    let is_fixed = array.data_type().primitive_width().is_some()
+        || matches!(array.data_type(), DataType::FixedSizeBinary(_));
+    match Values::of(array) {
+        Values::Bytes(bytes) if !is_fixed => Some((0..array.len()).map(bytes).collect()),
+        _ => None,
+    }
+}
+
 /// The values of an array as bits or bytes that are equal exactly if the values are.
 enum Values<'a> {
     Of1(ScalarBuffer<u8>),
@@ -144,7 +154,7 @@ enum Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn of(array: &'a ArrayRef) -> Values<'a> {
+    fn of(array: &'a dyn Array) -> Values<'a> {
         match array.data_type() {
             DataType::Utf8 => {
                 let array = array.as_string::<i32>();
@@ -200,7 +210,7 @@ impl<'a> Values<'a> {
     }
 
     /// The values of an array of a primitive type of this many bytes.
-    fn of_width(array: &'a ArrayRef, width: usize) -> Values<'a> {
+    fn of_width(array: &'a dyn Array, width: usize) -> Values<'a> {
         let data = array.to_data();
         let (offset, n) = (data.offset(), data.len());
         let Some(buffer) = data.buffers().first().cloned() else {

@@ -1,23 +1,25 @@
 //! Blocks of a page decoded into one run of column memory.
 
+#[cfg(feature = "zero-copy")]
+mod asked;
 mod compact;
 
-#[cfg(feature = "zero-copy")]
-use alloc::boxed::Box;
 #[cfg(feature = "zero-copy")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 #[cfg(feature = "zero-copy")]
-use tarsia_codec::NumberRange;
+use tarsia_codec::OwnedPredicate;
 #[cfg(feature = "zero-copy")]
-use tarsia_codec::toolbox::{VIEW_BYTES, VIEW_INLINE_BYTES, WithinRange};
+use tarsia_codec::toolbox::{VIEW_BYTES, VIEW_INLINE_BYTES};
 use tarsia_codec::{
     AlignedBuf, BitSlice, Decoder, Error, Output, OwnedValues, Result, Scratch, Selection, Unit,
     ValueType, limits,
 };
 
+#[cfg(feature = "zero-copy")]
+use self::asked::Asked;
 use crate::block::{Block, Validity};
 use crate::full_zip::rows::{FullZipRows, no_such};
 #[cfg(feature = "zero-copy")]
@@ -64,13 +66,13 @@ enum Collects {
     EntryViews,
     /// The numbers of these entries, as values of 4 bytes. Also of values of fixed width.
     EntryCodes,
-    /// Whether they lie in a range, as bits. Of values of fixed width.
-    Within(Box<NumberRange>),
+    /// Whether a predicate holds for them, as bits.
+    Holds(Arc<OwnedPredicate>),
 }
 
 /// Place for a decoder that is made for one block.
 #[cfg(feature = "zero-copy")]
-type Place<'a> = Option<WithinRange<'a>>;
+type Place<'a> = Option<Asked<'a>>;
 #[cfg(not(feature = "zero-copy"))]
 type Place<'a> = core::marker::PhantomData<&'a ()>;
 
@@ -243,15 +245,15 @@ impl RawColumn {
         Ok(codes)
     }
 
-    /// Room for a bit for each of `rows_max` values of fixed width: whether it lies in a range. Pages of full-zip
-    /// blocks are refused. Bits of null values mean nothing.
+    /// Room for a bit for each of `rows_max` values: whether a predicate holds for it. Pages of full-zip blocks are
+    /// refused. Bits of null values mean nothing.
     ///
     /// # Errors
     /// As [`RawColumn::new`].
     #[cfg(feature = "zero-copy")]
-    pub fn within(range: NumberRange, rows_max: usize, take: Take<'_>) -> Result<Self> {
+    pub fn holds(predicate: Arc<OwnedPredicate>, rows_max: usize, take: Take<'_>) -> Result<Self> {
         let mut bits = Self::new(ValueType::Bits, rows_max, 0, take)?;
-        bits.collects = Collects::Within(Box::new(range));
+        bits.collects = Collects::Holds(predicate);
         Ok(bits)
     }
 
@@ -309,9 +311,9 @@ impl RawColumn {
             return true;
         }
         #[cfg(feature = "zero-copy")]
-        if let Collects::Within(range) = &self.collects {
-            let width = value_type.fixed_bytes();
-            return width.is_some_and(|width| NumberRange::all(range.order, width).is_some());
+        if let Collects::Holds(predicate) = &self.collects {
+            let predicate = predicate.as_predicate();
+            return predicate.is_ok_and(|predicate| predicate.suits(value_type));
         }
         value_type == self.value_type
     }
@@ -329,13 +331,13 @@ impl RawColumn {
         #[cfg(feature = "zero-copy")]
         match &self.collects {
             Collects::All => {}
-            Collects::Within(range) => {
-                let values = WithinRange {
+            Collects::Holds(predicate) => {
+                let asked = Asked {
                     values: tree,
-                    width: page.value_type().fixed_bytes().unwrap_or_default(),
-                    range: **range,
+                    value_type: page.value_type(),
+                    predicate: predicate.clone(),
                 };
-                return Ok((place.insert(values), unit));
+                return Ok((place.insert(asked), unit));
             }
             Collects::Lengths => {
                 return match tree.strings(unit)? {

@@ -6,13 +6,14 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use tarsia_codec::toolbox::Holds;
 use tarsia_codec::{
-    AlignedBuf, BlockValues, DecodeCost, Decoder, EncodingWriter, Output, PageEncoder, Registry,
-    Result, Scratch, Selection, SharedBuffers, Tree, ValueType, Values, build_decoder,
-    build_encoder,
+    AlignedBuf, BlockValues, DecodeCost, Decoder, EncodingWriter, Output, OwnedPredicate,
+    PageEncoder, Registry, Result, Scratch, Selection, SharedBuffers, Tree, ValueType, Values,
+    build_decoder, build_encoder,
 };
 
-use crate::cases::Case;
+use crate::cases::{Case, value};
 use crate::rng::Rng;
 use crate::units::unit_of;
 
@@ -115,6 +116,33 @@ impl Codec {
         let index = |i| (i * part + rng.below(part)) as u32;
         let indices: Vec<u32> = (0..N_RANDOM).map(index).collect();
         self.select(bencher, Selection::Indices(&indices));
+    }
+
+    /// Finds the byte strings that equal one of them. The speed counts the bytes of all, as that of decoding them does.
+    ///
+    /// # Panics
+    /// As [`Codec::encode`].
+    pub fn find(&self, bencher: Bencher<'_, '_>) {
+        let values = self.case.values();
+        let (unit, decoder) = self.encoded(values).expect("data that the tree holds");
+        let unit = unit_of(&unit, &values);
+        let wanted = OwnedPredicate::in_strings([value(&values, N_VALUES / 2)]);
+        let wanted = wanted.expect("one string");
+        let holds = Holds {
+            values: &*decoder,
+            value_type: values.value_type(),
+            predicate: wanted.as_predicate().expect("one string"),
+        };
+        let mut bits = vec![0; N_VALUES.div_ceil(8)];
+        let mut scratch = Scratch::new();
+        let bytes = BytesCount::new(values.decoded_bytes());
+        bencher.counter(bytes).bench_local(|| {
+            let out = Output::Bits {
+                bytes: &mut bits,
+                offset: 0,
+            };
+            holds.decode(black_box(unit), Selection::All, &mut scratch, out)
+        });
     }
 
     fn encoder(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    Decoder, Error, ErrorKind, Output, OwnedValues, Registry, Result, Scratch, Selection,
-    SharedBuffer, SharedKind, Tree, Unit, ValueType, build_decoder,
+    Decoder, Error, ErrorKind, Output, OwnedValues, Predicate, Registry, Result, Scratch,
+    Selection, SharedBuffer, SharedKind, Tree, Unit, ValueType, build_decoder,
 };
 
 use crate::cases::Case;
@@ -99,6 +99,31 @@ impl TokenUnit {
         };
         let decoder = self.decoder();
         decoder.decode(unit, selection, &mut Scratch::new(), out)
+    }
+
+    /// Which of the two strings a filter finds.
+    ///
+    /// # Errors
+    /// Those of the decoder.
+    ///
+    /// # Panics
+    /// If the decoder does not answer.
+    pub fn find(&self, bytes: &[u8], predicate: &Predicate<'_>) -> Result<[bool; 2]> {
+        let unit = Unit {
+            bytes,
+            len: 2,
+            decoded_bytes: Self::DECODED_BYTES,
+        };
+        let mut bits = [0];
+        let out = Output::Bits {
+            bytes: &mut bits,
+            offset: 0,
+        };
+        let mut scratch = Scratch::new();
+        let decoder = self.decoder();
+        let answers = decoder.filter(unit, Selection::All, predicate, &mut scratch, out)?;
+        assert!(answers, "{predicate:?} is not answered");
+        Ok([bits[0] & 1 == 1, bits[0] & 2 == 2])
     }
 
     /// Checks that each string fits exactly as many bytes as it has, and that ends which exceed 32 bits are refused.

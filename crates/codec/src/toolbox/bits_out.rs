@@ -57,6 +57,23 @@ impl<'a> BitsOut<'a> {
         tarsia_bits::fill_bits(self.bytes, self.offset, self.len, value);
     }
 
+    /// Sets each bit to what `bit` says of its number.
+    ///
+    /// # Errors
+    /// Those of `bit`.
+    #[inline]
+    pub fn fill_with(&mut self, mut bit: impl FnMut(usize) -> Result<bool>) -> Result<()> {
+        for base in (0..self.len).step_by(64) {
+            let n = (self.len - base).min(64);
+            let mut word = 0;
+            for i in 0..n {
+                word |= u64::from(bit(base + i)?) << i;
+            }
+            self.part(base, n).copy(&word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Copies bits, of which the first is bit 0 of the first byte.
     ///
     /// # Errors
@@ -118,6 +135,30 @@ mod tests {
                         false => before >> (i % 8) & 1,
                     };
                     assert_eq!(bytes[i / 8] >> (i % 8) & 1, wanted, "{start} {len} {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_are_set_as_a_function_says() {
+        for (offset, len) in [(0_usize, 0_usize), (0, 64), (5, 3), (3, 130), (7, 64)] {
+            for before in [0, 0xff] {
+                let mut bytes = vec![before; (offset + len).div_ceil(8) + 1];
+                let out = Output::Bits {
+                    bytes: &mut bytes,
+                    offset,
+                };
+                let mut out = BitsOut::new(out, len).unwrap();
+                out.fill_with(|i| Ok(i % 3 == 1)).unwrap();
+                for i in 0..bytes.len() * 8 {
+                    let of_value = i.checked_sub(offset).filter(|i| *i < len);
+                    let wanted = of_value.map_or(before == 0xff, |i| i % 3 == 1);
+                    assert_eq!(
+                        bytes[i / 8] >> (i % 8) & 1 == 1,
+                        wanted,
+                        "{offset} {len} {i}"
+                    );
                 }
             }
         }

@@ -7,7 +7,8 @@
 //! | `select` | children as an array, selections for layouts that have none of their own ([`decode_by_gather`]) |
 //! | `numbers` | children whose values are lengths or codes ([`NumbersUnit`]) |
 //! | `exceptions` | values that are stored apart, with their positions ([`Exceptions`]) |
-//! | `within` | which values lie in a range of numbers ([`WithinRange`]) |
+//! | `holds` | for which values a predicate holds ([`Holds`]) |
+//! | `needle` | comparing a byte string with the pieces that encoded values consist of ([`Needle`]) |
 //! | `views` | Arrow views of byte strings ([`write_views`]) |
 //! | `runs` | runs of equal values ([`run_starts`], [`is_constant`]) |
 //! | `samples` | samples, lengths of strings ([`sample_of`], [`lengths_of`]) |
@@ -18,6 +19,10 @@ mod bits_out;
 mod bytes;
 mod distinct;
 mod exceptions;
+#[cfg(not(feature = "kernel"))]
+mod holds;
+#[cfg(not(feature = "kernel"))]
+mod needle;
 mod numbers;
 mod runs;
 mod samples;
@@ -25,13 +30,15 @@ mod select;
 mod tokens;
 #[cfg(not(feature = "kernel"))]
 mod views;
-#[cfg(not(feature = "kernel"))]
-mod within;
 
 pub use bits_out::BitsOut;
 pub use bytes::{ByteReader, append_sized, check_zero};
 pub use distinct::{Distinct, are_codes_of, find_codes, narrow_numbers};
 pub use exceptions::{ExceptionFields, Exceptions, Positions, position_bytes, write_exceptions};
+#[cfg(not(feature = "kernel"))]
+pub use holds::{Holds, test_values};
+#[cfg(not(feature = "kernel"))]
+pub use needle::{Begin, Codes, Needle, Piece};
 pub use numbers::{Numbers, NumbersUnit, ends_from_lengths};
 pub use runs::{is_constant, run_starts};
 pub use samples::{lengths_of, sample_of};
@@ -39,5 +46,3 @@ pub use select::{children_of, decode_bits, decode_by_gather};
 pub use tokens::{FirstPageSizes, codes_between, strings_worth_tokens};
 #[cfg(not(feature = "kernel"))]
 pub use views::{VIEW_BYTES, VIEW_INLINE_BYTES, view_in, view_of, write_views};
-#[cfg(not(feature = "kernel"))]
-pub use within::{WithinRange, test_values};

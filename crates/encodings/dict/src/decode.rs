@@ -19,6 +19,10 @@ use crate::layout::{self, BlockParts, CodeBytes, ID, Params, Scope, VERSION};
 /// If there are at least this many entries per selected value, only the selected entries are decoded instead of all.
 const ENTRIES_PER_LOOKUP: usize = 8;
 
+/// To test a string of the dictionary takes less time than to copy one, by about this factor.
+#[cfg(not(feature = "kernel"))]
+const TESTS_PER_STRING: usize = 4;
+
 impl Encoding for Dict {
     fn id(&self) -> &'static str {
         ID
@@ -223,30 +227,32 @@ impl Decoder for BlockDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let width = self.value_type.fixed_bytes().unwrap_or_default();
-        let Some(range) = predicate.numbers(width) else {
+        if !predicate.suits(self.value_type) {
             return Ok(false);
-        };
+        }
         let n_selected = selection.check(unit.len)?;
         let parts = BlockParts::parse(&unit, self.code_bytes, self.value_type)?;
         if parts.values.len as usize > n_selected {
             return Ok(false);
         }
         let mut out = tarsia_codec::toolbox::BitsOut::new(out, n_selected)?;
-        let entries_bytes = parts.values.len as usize * width;
-        scratch.with_values(entries_bytes, |entries: &mut [u8], scratch| {
-            let to = Output::Fixed(&mut *entries);
-            self.values
-                .decode(parts.values, Selection::All, scratch, to)?;
-            let coded = filter::Coded {
-                entries,
-                width,
-                codes: &*self.codes,
-                unit: parts.codes,
-                code_bytes: self.code_bytes,
-            };
-            coded.find_within(selection, range, scratch, &mut out)
-        })?;
+        let coded = filter::Coded {
+            n_entries: parts.values.len as usize,
+            codes: &*self.codes,
+            unit: parts.codes,
+            code_bytes: self.code_bytes,
+        };
+        let entries = tarsia_codec::toolbox::Holds {
+            values: &*self.values,
+            value_type: self.value_type,
+            predicate: *predicate,
+        };
+        let test = |bits: &mut tarsia_codec::toolbox::BitsOut<'_>, scratch: &mut Scratch| {
+            let to = bits.as_output();
+            entries.decode(parts.values, Selection::All, scratch, to)?;
+            Ok(())
+        };
+        coded.find(selection, scratch, test, &mut out)?;
         Ok(true)
     }
 }
@@ -269,7 +275,7 @@ impl Decoder for PageDecoder {
         finish(done, &unit, selection, room)
     }
 
-    /// Tests the entries, unless they are more than the values.
+    /// Tests the entries, unless they are many more than the values.
     #[cfg(not(feature = "kernel"))]
     fn filter(
         &self,
@@ -279,29 +285,32 @@ impl Decoder for PageDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let width = self.value_type.fixed_bytes().unwrap_or_default();
-        let Some(range) = predicate.numbers(width) else {
+        if !predicate.suits(self.value_type) {
             return Ok(false);
-        };
+        }
         let n_selected = selection.check(unit.len)?;
         let entries = &self.entries.0;
-        let dictionary = &**entries.dictionary.values();
-        let OwnedValues::Fixed { bytes, .. } = dictionary else {
-            return Ok(false);
+        let dictionary = entries.dictionary.values();
+        let n_most = match self.value_type {
+            ValueType::Bytes => n_selected.saturating_mul(TESTS_PER_STRING),
+            _ => n_selected,
         };
         // Who asks which entries are used wants them decoded.
-        if dictionary.len() > n_selected || entries.dictionary.used().is_some() {
+        if dictionary.len() > n_most || entries.dictionary.used().is_some() {
             return Ok(false);
         }
         let mut out = tarsia_codec::toolbox::BitsOut::new(out, n_selected)?;
         let coded = filter::Coded {
-            entries: bytes,
-            width,
+            n_entries: dictionary.len(),
             codes: &*entries.codes,
             unit: layout::codes_unit(unit.bytes, unit.len, entries.code_bytes),
             code_bytes: entries.code_bytes,
         };
-        coded.find_within(selection, range, scratch, &mut out)?;
+        let values = dictionary.as_values()?;
+        let test = |bits: &mut tarsia_codec::toolbox::BitsOut<'_>, scratch: &mut Scratch| {
+            tarsia_codec::toolbox::test_values(predicate, values, scratch, bits)
+        };
+        coded.find(selection, scratch, test, &mut out)?;
         Ok(true)
     }
 

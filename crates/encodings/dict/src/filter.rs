@@ -1,45 +1,51 @@
 //! Tests entries of a dictionary once, and finds the values by their codes.
 
-use tarsia_codec::toolbox::{BitsOut, WithinRange, test_values};
-use tarsia_codec::{Decoder, Error, NumberRange, Order, Output, Result, Scratch, Selection, Unit};
+use tarsia_codec::toolbox::{BitsOut, Holds, test_values};
+use tarsia_codec::{
+    Decoder, Error, FixedSlice, NumberRange, Order, Output, Predicate, Result, Scratch, Selection,
+    Unit, ValueType, Values,
+};
 
 use crate::gather::{Codes, gather_codes};
 use crate::layout::CodeBytes;
 
-/// Fixed-width entries, and what decodes the codes of the values.
+/// The codes of values, and their decoder.
 pub(crate) struct Coded<'a> {
-    pub(crate) entries: &'a [u8],
-    /// Bytes of an entry.
-    pub(crate) width: usize,
+    pub(crate) n_entries: usize,
     pub(crate) codes: &'a dyn Decoder,
     pub(crate) unit: Unit<'a>,
     pub(crate) code_bytes: CodeBytes,
 }
 
 impl Coded<'_> {
-    /// Sets the bits of the selected values whose entries lie in the range.
-    pub(crate) fn find_within(
+    /// Sets the bits of the selected values for whose entries a predicate holds. `test` sets a bit for each entry.
+    pub(crate) fn find(
         &self,
         selection: Selection<'_>,
-        range: &NumberRange,
         scratch: &mut Scratch,
+        test: impl FnOnce(&mut BitsOut<'_>, &mut Scratch) -> Result<()>,
         out: &mut BitsOut<'_>,
     ) -> Result<()> {
-        let n_entries = self.entries.len() / self.width.max(1);
+        let n_entries = self.n_entries;
         scratch.with_values(n_entries.div_ceil(8), |bits: &mut [u8], scratch| {
-            range.test(self.width, self.entries, bits)?;
+            bits.fill(0);
+            let to = Output::Bits {
+                bytes: &mut *bits,
+                offset: 0,
+            };
+            test(&mut BitsOut::new(to, n_entries)?, scratch)?;
             match Held::of(bits, n_entries) {
                 Held::None => out.fill(false),
                 Held::All => out.fill(true),
                 Held::Run(low, high) => {
-                    let codes = WithinRange {
+                    let codes = Holds {
                         values: self.codes,
-                        width: self.code_bytes.bytes().into(),
-                        range: NumberRange {
+                        value_type: ValueType::Fixed(self.code_bytes.bytes().into()),
+                        predicate: Predicate::Within(NumberRange {
                             order: Order::Unsigned,
                             low: low as i128,
                             high: high as i128,
-                        },
+                        }),
                     };
                     codes.decode(self.unit, selection, scratch, out.as_output())?;
                 }
@@ -73,7 +79,8 @@ impl Coded<'_> {
                     codes.check(n_entries)?;
                     gather_codes(held, 1, codes, found)
                         .map_err(|_| Error::invalid("codes that do not fit their entries"))?;
-                    test_values(&ONE, found, 1, scratch, out)
+                    let found = Values::Fixed(FixedSlice::new(found, 1, n_values)?);
+                    test_values(&ONE, found, scratch, out)
                 })
             })
         });
@@ -83,13 +90,13 @@ impl Coded<'_> {
 }
 
 /// The range of the number 1.
-const ONE: NumberRange = NumberRange {
+const ONE: Predicate<'static> = Predicate::Within(NumberRange {
     order: Order::Unsigned,
     low: 1,
     high: 1,
-};
+});
 
-/// Which entries lie in a range.
+/// For which entries a predicate holds.
 enum Held {
     None,
     All,

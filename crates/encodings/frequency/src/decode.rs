@@ -101,7 +101,7 @@ impl UnitDecoder {
         scratch: &mut Scratch,
         out: &mut tarsia_codec::toolbox::BitsOut<'_>,
     ) -> Result<()> {
-        use tarsia_codec::{NumberRange, toolbox::WithinRange};
+        use tarsia_codec::{NumberRange, Predicate, ValueType, toolbox::Holds};
 
         let parts = UnitParts::parse(unit, self.width)?;
         let top = NumberRange::number(range.order, parts.top);
@@ -119,10 +119,10 @@ impl UnitDecoder {
                 return Err(bad_count(parts.exceptions.len, allowed));
             }
             scratch.with_values(n.div_ceil(8), |found: &mut [u8], scratch| {
-                let exceptions = WithinRange {
+                let exceptions = Holds {
                     values: &*self.exceptions,
-                    width: self.width,
-                    range: *range,
+                    value_type: ValueType::Fixed(self.width as u32),
+                    predicate: Predicate::Within(*range),
                 };
                 let to = Output::Bits {
                     bytes: &mut *found,

@@ -21,6 +21,12 @@ fn strings(data: Data) -> Codec {
     )
 }
 
+/// Finds one string among all, by its codes.
+#[divan::bench(args = Data::ALL)]
+fn find(bencher: Bencher<'_, '_>, data: Data) {
+    strings(data).find(bencher);
+}
+
 /// The codes of all strings at once.
 #[divan::bench(args = Data::ALL)]
 fn fsst_rs(bencher: Bencher<'_, '_>, data: Data) {

@@ -45,10 +45,10 @@ impl Encoding for Fsst {
     }
 }
 
-struct UnitDecoder {
-    lengths: Box<dyn Decoder>,
-    counts: Box<dyn Decoder>,
-    symbols: Symbols,
+pub(crate) struct UnitDecoder {
+    pub(crate) lengths: Box<dyn Decoder>,
+    pub(crate) counts: Box<dyn Decoder>,
+    pub(crate) symbols: Symbols,
     table: SharedBuffer,
 }
 
@@ -94,6 +94,42 @@ impl Decoder for UnitDecoder {
             }
         }
         Ok(n_bytes)
+    }
+
+    /// Compares codes, where their symbols do not differ from a string that is looked for.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::toolbox::{BitsOut, Needle};
+
+        let n_selected = selection.check(unit.len)?;
+        let start = match selection {
+            Selection::All => 0,
+            Selection::Range { start, .. } => start,
+            Selection::Indices(_) => return Ok(false),
+        };
+        // Who asks which symbols are used wants them decoded.
+        if self.table.used().is_some() {
+            return Ok(false);
+        }
+        let found = Needle::with(predicate, scratch, |needle, scratch| {
+            let mut out = BitsOut::new(out, n_selected)?;
+            let parts = UnitParts::parse(&unit)?;
+            self.find(
+                &parts,
+                start..start + n_selected as u32,
+                needle,
+                scratch,
+                &mut out,
+            )
+        })?;
+        Ok(found.is_some())
     }
 
     // Kernels get whole blocks and must be small.

@@ -1,5 +1,7 @@
 //! Codes to bytes: the loops of the decoder.
 
+#[cfg(not(feature = "kernel"))]
+use tarsia_codec::toolbox::{Needle, Piece};
 use tarsia_codec::{Error, OwnedValues, Result, UsedEntries};
 
 use crate::layout::{ESCAPE, SYMBOL_BYTES_MAX, SYMBOLS_MAX};
@@ -24,6 +26,18 @@ pub(crate) struct Symbols {
     /// Each symbol, padded with zeros.
     padded: PerCode<[u8; SYMBOL_BYTES_MAX]>,
     lengths: PerCode<u8>,
+}
+
+/// Which codes a string may begin with.
+#[cfg(not(feature = "kernel"))]
+pub(crate) struct FirstCodes(PerCode<bool>);
+
+#[cfg(not(feature = "kernel"))]
+impl FirstCodes {
+    #[inline(always)]
+    pub(crate) fn have(&self, code: u8) -> bool {
+        self.0[usize::from(code)]
+    }
 }
 
 impl Symbols {
@@ -87,6 +101,44 @@ impl Symbols {
             at += len;
         }
         self.decode_last(codes, next, codes_at, data, at)
+    }
+
+    /// The codes that strings may begin with that match.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn that_begin(&self, needle: &Needle<'_>) -> FirstCodes {
+        let mut codes = FirstCodes([true; SYMBOLS_MAX + 1]);
+        let symbols = self.padded.iter().zip(&self.lengths);
+        for (may_begin, (padded, len)) in codes.0.iter_mut().zip(symbols) {
+            // The escape has no symbol either.
+            *may_begin = usize::from(*len) > SYMBOL_BYTES_MAX
+                || needle.may_begin_with(Piece::of_8(padded, usize::from(*len)));
+        }
+        codes
+    }
+
+    /// The symbols of `codes`, which lie at byte `codes_at` of their unit.
+    #[cfg(not(feature = "kernel"))]
+    #[inline(always)]
+    pub(crate) fn pieces(
+        &self,
+        codes: &[u8],
+        codes_at: usize,
+    ) -> impl Iterator<Item = Result<Piece>> {
+        let mut places = codes.iter().zip(codes_at..);
+        core::iter::from_fn(move || {
+            let (code, at) = places.next()?;
+            let len = usize::from(self.lengths[usize::from(*code)]);
+            if len <= SYMBOL_BYTES_MAX {
+                return Some(Ok(Piece::of_8(&self.padded[usize::from(*code)], len)));
+            }
+            if *code != ESCAPE {
+                return Some(Err(no_symbol(*code, at)));
+            }
+            Some(match places.next() {
+                Some((byte, _)) => Ok(Piece::of_byte(*byte)),
+                None => Err(bad_escape(at)),
+            })
+        })
     }
 
     /// Stores the symbol of a code at byte `at` of a window. Returns its length, or more than that of a group's symbols

@@ -110,7 +110,7 @@ impl Decoder for NarrowDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        use tarsia_codec::{NumberRange, Order, Predicate, toolbox::WithinRange};
+        use tarsia_codec::{NumberRange, Order, Predicate, ValueType, toolbox::Holds};
 
         let value_bytes = self.value_type.fixed_bytes().unwrap_or_default();
         let Some(range) = predicate.numbers(value_bytes) else {
@@ -123,13 +123,14 @@ impl Decoder for NarrowDecoder {
         };
         let width = usize::from(self.params.child_bytes);
         let range = NumberRange { order, ..*range };
-        if Predicate::Within(range).numbers(width).is_none() {
+        let predicate = Predicate::Within(range);
+        if predicate.numbers(width).is_none() {
             return Ok(false);
         }
-        let values = WithinRange {
+        let values = Holds {
             values: &*self.values,
-            width,
-            range,
+            value_type: ValueType::Fixed(self.params.child_bytes.into()),
+            predicate,
         };
         values.decode(self.child(unit), selection, scratch, out)?;
         Ok(true)

@@ -9,6 +9,12 @@ use tarsia_testkit::rng::Rng;
 
 codec_benches!(strings);
 
+/// Finds one string among all, by its tokens.
+#[divan::bench(args = Data::ALL)]
+fn find(bencher: divan::Bencher<'_, '_>, data: Data) {
+    strings(data).find(bencher);
+}
+
 fn strings(data: Data) -> Codec {
     let words = words();
     let strings = data.strings(|_, rng| match data {

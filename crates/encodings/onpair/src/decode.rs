@@ -28,9 +28,9 @@ const GAP_CODES: u32 = 128;
 const ONE_BY_ONE: bool = cfg!(feature = "kernel");
 
 /// The tokens of a dictionary, each padded to 16 bytes.
-struct Tokens {
-    entries: Vec<[u8; TOKEN_BYTES_MAX]>,
-    lengths: Vec<u8>,
+pub(crate) struct Tokens {
+    pub(crate) entries: Vec<[u8; TOKEN_BYTES_MAX]>,
+    pub(crate) lengths: Vec<u8>,
 }
 
 impl Encoding for Onpair {
@@ -104,10 +104,10 @@ impl Tokens {
     }
 }
 
-struct UnitDecoder {
+pub(crate) struct UnitDecoder {
     counts: Box<dyn Decoder>,
-    codes: Box<dyn Decoder>,
-    tokens: Tokens,
+    pub(crate) codes: Box<dyn Decoder>,
+    pub(crate) tokens: Tokens,
     dictionary: SharedBuffer,
 }
 
@@ -155,6 +155,37 @@ impl Decoder for UnitDecoder {
             Err(Failure::Room) => Err(Error::invalid("the output is too short for the selection")),
             Err(Failure::Error(error)) => Err(error),
         }
+    }
+
+    /// Compares tokens, until they differ from a string that is looked for.
+    #[cfg(not(feature = "kernel"))]
+    fn filter(
+        &self,
+        unit: Unit<'_>,
+        selection: Selection<'_>,
+        predicate: &tarsia_codec::Predicate<'_>,
+        scratch: &mut Scratch,
+        out: Output<'_>,
+    ) -> Result<bool> {
+        use tarsia_codec::toolbox::{BitsOut, Needle};
+
+        let n_selected = selection.check(unit.len)?;
+        let start = match selection {
+            Selection::All => 0,
+            Selection::Range { start, .. } => start,
+            Selection::Indices(_) => return Ok(false),
+        };
+        let parts = UnitParts::parse(&unit)?;
+        // Who asks which tokens are used wants them decoded.
+        if self.dictionary.used().is_some() || parts.codes.len > CODES_AT_ONCE {
+            return Ok(false);
+        }
+        let found = Needle::with(predicate, scratch, |needle, scratch| {
+            let mut out = BitsOut::new(out, n_selected)?;
+            let values = start..start + n_selected as u32;
+            self.find(&parts, values, needle, scratch, &mut out)
+        })?;
+        Ok(found.is_some())
     }
 
     // Kernels get whole blocks and must be small.
@@ -237,7 +268,7 @@ impl Strings<'_> {
 
 impl UnitDecoder {
     /// The counts of a unit's values.
-    fn counts_of<'a>(&'a self, parts: &UnitParts<'a>) -> NumbersUnit<'a> {
+    pub(crate) fn counts_of<'a>(&'a self, parts: &UnitParts<'a>) -> NumbersUnit<'a> {
         NumbersUnit::new(&*self.counts, parts.counts)
     }
 
@@ -528,7 +559,7 @@ fn copy_last(token: &[u8], len: usize, data: &mut [u8], at: usize) -> Result<(),
 }
 
 #[cold]
-fn bad_code(code: u64) -> Error {
+pub(crate) fn bad_code(code: u64) -> Error {
     let allowed = "below the number of tokens";
     Error::corrupt("onpair.codes", 0, code, allowed)
 }

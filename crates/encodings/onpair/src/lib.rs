@@ -32,6 +32,8 @@ extern crate alloc;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
+#[cfg(not(feature = "kernel"))]
+mod find;
 mod layout;
 #[cfg(feature = "encode")]
 mod pairs;

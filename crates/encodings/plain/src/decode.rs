@@ -97,6 +97,7 @@ impl Decoder for FixedDecoder {
         out: Output<'_>,
     ) -> Result<bool> {
         use tarsia_codec::toolbox::{BitsOut, test_values};
+        use tarsia_codec::{FixedSlice, Values};
 
         let n_selected = selection.check(unit.len)?;
         let width = self.width as usize;
@@ -105,15 +106,16 @@ impl Decoder for FixedDecoder {
             Selection::Range { start, .. } => start as usize,
             Selection::Indices(_) => return Ok(false),
         };
-        let Some(range) = predicate.numbers(width) else {
+        if !predicate.suits(ValueType::Fixed(self.width)) {
             return Ok(false);
-        };
+        }
         let values = layout::fixed_values(&unit, self.width)?;
         // Cannot overflow: the place is inside the unit.
         let place = start * width..(start + n_selected) * width;
         let values = values.get(place).unwrap_or_default();
         let mut out = BitsOut::new(out, n_selected)?;
-        test_values(range, values, width, scratch, &mut out)?;
+        let values = Values::Fixed(FixedSlice::new(values, width, n_selected)?);
+        test_values(predicate, values, scratch, &mut out)?;
         Ok(true)
     }
 }

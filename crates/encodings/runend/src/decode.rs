@@ -58,6 +58,8 @@ impl UnitDecoder {
         Runs {
             end_bytes: self.end_bytes,
             value_type: self.value_type,
+            #[cfg(not(feature = "kernel"))]
+            stored_type: self.value_type,
             ends: &*self.ends,
             values: &*self.values,
         }
@@ -67,7 +69,11 @@ impl UnitDecoder {
 /// Decoders of runs, to values of any type that has one for each run.
 struct Runs<'a> {
     end_bytes: EndBytes,
+    /// The type of what is decoded.
     value_type: ValueType,
+    /// The type of the values in the units. Kernels decode no other.
+    #[cfg(not(feature = "kernel"))]
+    stored_type: ValueType,
     ends: &'a dyn Decoder,
     values: &'a dyn Decoder,
 }
@@ -130,18 +136,18 @@ impl Decoder for UnitDecoder {
         scratch: &mut Scratch,
         out: Output<'_>,
     ) -> Result<bool> {
-        let width = self.value_type.fixed_bytes().unwrap_or_default();
-        let Some(range) = predicate.numbers(width) else {
+        if !predicate.suits(self.value_type) {
             return Ok(false);
-        };
-        let values = tarsia_codec::toolbox::WithinRange {
+        }
+        let values = tarsia_codec::toolbox::Holds {
             values: &*self.values,
-            width,
-            range: *range,
+            value_type: self.value_type,
+            predicate: *predicate,
         };
         let bits = Runs {
             end_bytes: self.end_bytes,
             value_type: ValueType::Bits,
+            stored_type: self.value_type,
             ends: &*self.ends,
             values: &values,
         };
@@ -170,7 +176,11 @@ impl Runs<'_> {
             }
             ValueType::Bytes => Target::Bytes(out.into_bytes(n_selected)?),
         };
-        let parts = UnitParts::parse(&unit, self.end_bytes, self.value_type)?;
+        #[cfg(not(feature = "kernel"))]
+        let stored_type = self.stored_type;
+        #[cfg(feature = "kernel")]
+        let stored_type = self.value_type;
+        let parts = UnitParts::parse(&unit, self.end_bytes, stored_type)?;
         let mut bufs = Bufs {
             ends: scratch.take(0),
             picked: scratch.take(0),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::*;
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema};
-use tarsia_filter::{Expr, Literal, col};
+use tarsia_codec::OwnedPredicate;
+use tarsia_filter::{ColumnTest, Expr, Literal, col};
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let columns = columns.into_iter().map(|(name, array)| (name, array, true));
@@ -123,38 +124,93 @@ fn a_lower_and_an_upper_bound_of_a_column_are_one_conjunct() {
     check(&numbers, twice, &[3, 4]);
 }
 
+fn asked(batch: &RecordBatch, expr: &Expr, is_strict: bool) -> Option<ColumnTest> {
+    let schema = batch.schema();
+    let filter = match is_strict {
+        true => expr.bind_strict(&schema),
+        false => expr.bind(&schema),
+    };
+    filter.unwrap().conjuncts()[0].column_test(schema.field(0).data_type())
+}
+
 #[test]
 fn a_conjunct_may_ask_for_a_range_of_numbers_alone() {
-    let range = |batch: &RecordBatch, expr: &Expr, is_strict: bool| {
-        let schema = batch.schema();
-        let filter = match is_strict {
-            true => expr.bind_strict(&schema),
-            false => expr.bind(&schema),
+    let range =
+        |batch: &RecordBatch, expr: &Expr, is_strict: bool| match &*asked(batch, expr, is_strict)
+            .unwrap()
+            .predicate
+        {
+            OwnedPredicate::Within(range) => *range,
+            other => panic!("{other:?}"),
         };
-        filter.unwrap().conjuncts()[0].number_range(schema.field(0).data_type())
-    };
     let numbers = column(UInt8Array::from(vec![1, 2]));
-    let found = range(&numbers, &col("c").lt(7), false).unwrap();
-    assert!(found.numbers.contains(0) && found.numbers.contains(6) && !found.numbers.contains(7));
-    assert!(!found.is_negated);
-    assert!(range(&numbers, &col("c").ne(7), false).unwrap().is_negated);
+    let found = range(&numbers, &col("c").lt(7), false);
+    assert!(found.contains(0) && found.contains(6) && !found.contains(7));
+    let is_negated = |expr: Expr| asked(&numbers, &expr, false).unwrap().is_negated;
+    assert!(!is_negated(col("c").lt(7)));
+    assert!(is_negated(col("c").ne(7)));
     for other in [
         col("c").is_null(),
-        col("c").is_in([1, 2]),
         Expr::Or(vec![col("c").eq(1), col("c").eq(2)]),
     ] {
-        assert_eq!(range(&numbers, &other, false), None, "{other}");
+        assert_eq!(asked(&numbers, &other, false), None, "{other}");
     }
     // In a dictionary, its entries are compared.
     let entries: DictionaryArray<types::Int8Type> = vec!["a", "b"].into_iter().collect();
-    assert_eq!(range(&column(entries), &col("c").eq("a"), false), None);
+    assert_eq!(asked(&column(entries), &col("c").eq("a"), false), None);
     // NaN lies above all numbers, or among none. Then it is not outside of a range either.
     let floats = column(Float64Array::from(vec![1.0, f64::NAN]));
     let nan = tarsia_bits::float_key(f64::NAN.to_bits()) as i64;
     let above = col("c").gt(1.0);
-    let usual = range(&floats, &above, false).unwrap();
-    assert!(usual.numbers.contains(nan.into()));
-    let strict = range(&floats, &above, true).unwrap();
-    assert!(!strict.numbers.contains(nan.into()));
-    assert_eq!(range(&floats, &above.not(), true), None);
+    let usual = range(&floats, &above, false);
+    assert!(usual.contains(nan.into()));
+    let strict = range(&floats, &above, true);
+    assert!(!strict.contains(nan.into()));
+    assert_eq!(asked(&floats, &above.not(), true), None);
+}
+
+#[test]
+fn a_conjunct_may_ask_for_a_few_values_or_a_prefix() {
+    let predicate = |batch: &RecordBatch, expr: Expr| {
+        asked(batch, &expr, false).map(|asked| (*asked.predicate).clone())
+    };
+    let numbers = column(Float64Array::from(vec![1.0, 2.0]));
+    let bytes: Vec<u8> = [0.5_f64, 1.0]
+        .iter()
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let found = predicate(&numbers, col("c").is_in([1.0, 0.5]));
+    assert_eq!(found, Some(OwnedPredicate::InFixed { width: 8, bytes }));
+    assert_eq!(predicate(&numbers, col("c").is_in(0..9)), None);
+    let not_in = col("c").is_in([1.0, 0.5]).not();
+    assert!(asked(&numbers, &not_in, false).unwrap().is_negated);
+    // NaN is neither a member nor none.
+    assert_eq!(asked(&numbers, &not_in, true), None);
+    // What is no member may equal null.
+    let or_null = col("c").is_in([Literal::from(1.0), Literal::null()]);
+    assert!(asked(&numbers, &or_null, false).is_some());
+    assert_eq!(asked(&numbers, &or_null.not(), false), None);
+
+    let strings: [ArrayRef; 3] = [
+        Arc::new(StringArray::from(vec!["oak"])),
+        Arc::new(LargeStringArray::from(vec!["oak"])),
+        Arc::new(StringViewArray::from(vec!["oak"])),
+    ];
+    for array in strings {
+        let strings = RecordBatch::try_from_iter([("c", array)]).unwrap();
+        let of = |texts: &[&str]| OwnedPredicate::in_strings(texts.iter().map(|it| it.as_bytes()));
+        let like = |pattern: &str| predicate(&strings, col("c").like(pattern));
+        assert_eq!(predicate(&strings, col("c").eq("oak")), of(&["oak"]));
+        let found = predicate(&strings, col("c").is_in(["oak", "", "elm"]));
+        assert_eq!(found, of(&["", "elm", "oak"]));
+        assert_eq!(like("oak"), of(&["oak"]));
+        assert_eq!(
+            like("oa%"),
+            Some(OwnedPredicate::StartsWith(b"oa".to_vec()))
+        );
+        for other in ["", "%", "%k", "o%k", "o_k", "oa%%k"] {
+            assert_eq!(like(other), None, "{other}");
+        }
+        assert_eq!(predicate(&strings, col("c").lt("oak")), None);
+    }
 }

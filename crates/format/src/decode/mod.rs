@@ -8,6 +8,7 @@ mod decoder;
 mod elements;
 mod entries;
 mod flat;
+mod holds;
 #[cfg(feature = "kernels")]
 mod kernel;
 mod memory;
@@ -15,7 +16,6 @@ mod nested;
 mod parts;
 mod shared;
 mod sizes;
-mod within;
 mod zero_copy;
 
 pub(crate) use column_read::{ColumnRead, Decoding, decoder_of, values_of};

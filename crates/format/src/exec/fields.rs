@@ -14,7 +14,7 @@ use tarsia_arrow::{
 #[cfg(feature = "kernels")]
 use tarsia_arrow::{ColumnBuffers, array_from_buffers};
 use tarsia_codec::{Result as CodecResult, ValueType};
-use tarsia_filter::ColumnRange;
+use tarsia_filter::ColumnTest;
 use tarsia_structure::Budget;
 
 use super::cancel::Cancel;
@@ -170,16 +170,16 @@ pub(crate) fn decode_flat<B: AsRef<[u8]>>(
         .map_err(|error| while_reading(error).in_column(column.name()))
 }
 
-/// The rows of a flat column that are not null and whose values lie in a range of numbers, or do not, without decoding
-/// all of them. `None` if its values have to be decoded.
-pub(crate) fn rows_within<B: AsRef<[u8]>>(
+/// The rows of a flat column that are not null and for whose values a predicate holds, or does not, without making an
+/// array of them. `None` if its values have to be decoded.
+pub(crate) fn rows_that_hold<B: AsRef<[u8]>>(
     file: &OpenFile,
     read: &ColumnRead<'_, B>,
-    asked: &ColumnRange,
+    asked: &ColumnTest,
 ) -> Result<Option<BooleanBuffer>> {
     let column = read.column;
     prepare(file, column, read.plan)?;
-    let Some(raw) = with_memory(file, |memory| read.within(asked.numbers, memory))? else {
+    let Some(raw) = with_memory(file, |memory| read.holds(&asked.predicate, memory))? else {
         return Ok(None);
     };
     let bits = array_from_raw(&DataType::Boolean, raw, &file.session.pool)

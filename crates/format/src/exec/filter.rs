@@ -12,7 +12,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use tarsia_arrow::{Pool, reorder};
 use tarsia_codec::ValueType;
-use tarsia_filter::{ColumnRange, Conjunct, Expr, Filter, FilterError};
+use tarsia_filter::{ColumnTest, Conjunct, Expr, Filter, FilterError};
 
 use super::open_file::OpenFile;
 use super::pick::{FoundRows, PickCost};
@@ -20,7 +20,7 @@ use super::window::{Fields, Found, Passed, Reader};
 use super::zones::{Proved, proved, read_zones};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
-use crate::table::{Column, Projection};
+use crate::table::{Column, Page, Projection};
 
 /// Bytes of the numbers that are supposed of columns that are still to be read.
 const NUMBER_BYTES: u32 = 8;
@@ -50,10 +50,10 @@ struct Facts {
     cost: Cost,
 }
 
-/// A range of numbers that a conjunct asks of a flat column, which no other conjunct looks at.
+/// A predicate that a conjunct asks of a flat column, which no other conjunct looks at.
 struct Asked {
     column: Arc<Column>,
-    range: ColumnRange,
+    test: ColumnTest,
     /// Whether a page did not answer: a kernel decodes it, or its rows lie one by one. The others are not asked then,
     /// since what was read for that would be read again.
     is_refused: AtomicBool,
@@ -227,7 +227,7 @@ impl RowFilter {
             let n_open = open.n_rows();
             let answered = match &known.asked {
                 Some(asked) if !is_decoded_anyway(asked) => {
-                    let bits = reader.within(&asked.column, &asked.range, &open.rows)?;
+                    let bits = reader.holds(&asked.column, &asked.test, &open.rows)?;
                     asked.is_refused.fetch_or(bits.is_none(), Ordering::Relaxed);
                     bits
                 }
@@ -409,14 +409,19 @@ fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Optio
     let [column] = field.columns.as_slice() else {
         return None;
     };
-    let is_number = matches!(column.value_type, Some(ValueType::Fixed(_)));
-    if !is_number || !column.is_flat() || column.packing.is_some() {
+    let has_values = matches!(
+        column.value_type,
+        Some(ValueType::Fixed(_) | ValueType::Bytes)
+    );
+    // Rows that are stored one by one are refused, which is known of text before it is read.
+    let is_by_rows = column.pages.iter().any(Page::is_indexed);
+    if !has_values || !column.is_flat() || column.packing.is_some() || is_by_rows {
         return None;
     }
-    let range = conjunct.number_range(field.field.data_type())?;
+    let test = conjunct.column_test(field.field.data_type())?;
     Some(Asked {
         column: column.clone(),
-        range,
+        test,
         is_refused: AtomicBool::new(false),
     })
 }

@@ -8,13 +8,13 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use tarsia_arrow::{ArrayParts, Pool, reorder, select};
-use tarsia_filter::ColumnRange;
+use tarsia_filter::ColumnTest;
 
 use super::batch::too_many_values;
 use super::batch_size::bytes_max;
 use super::budget::{batch_budget, rows_budget};
 use super::cancel::Cancel;
-use super::fields::{FieldsRead, rows_within};
+use super::fields::{FieldsRead, rows_that_hold};
 use super::open_file::OpenFile;
 use super::pick::FoundRows;
 use super::prepare::{Wanted, plan_all};
@@ -94,11 +94,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The rows of a flat column that a range asks for, a bit for each row. `None` if its values have to be decoded.
-    pub(super) fn within(
+    /// The rows of a flat column that a test asks for, a bit for each row. `None` if its values have to be decoded.
+    pub(super) fn holds(
         &self,
         column: &Arc<Column>,
-        asked: &ColumnRange,
+        asked: &ColumnTest,
         rows: &RowSelection,
     ) -> Result<Option<BooleanBuffer>> {
         let mut plans = plan_all(self.file, [(&**column, Wanted::Selected(rows))])?;
@@ -108,7 +108,7 @@ impl Reader<'_> {
         let (Some(plan), Some(blocks)) = (plans.first(), blocks.first()) else {
             return Ok(None);
         };
-        rows_within(
+        rows_that_hold(
             self.file,
             &self.file.column_read(column, plan, blocks),
             asked,

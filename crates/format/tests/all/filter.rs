@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::filter::{Expr, Literal, col};
 use tarsia::{
-    Access, EmbedKernels, ErasureLevel, ErrorKind, File, OpenOptions, RowSelection, RowSet,
-    Threads, WriteOptions,
+    Access, ColumnOptions, EmbedKernels, ErasureLevel, ErrorKind, File, OpenOptions, RowSelection,
+    RowSet, Threads, WriteOptions,
 };
 use tarsia_arrow::reorder;
 use tarsia_testkit::arrays::{array, flat_types, profiles};
@@ -402,6 +402,98 @@ fn ranges_are_found_without_decoding() {
                 ]);
                 for expr in [range, few] {
                     check_range(&file, &batch, &expr);
+                }
+            }
+        }
+    }
+}
+
+/// Strings that are equal to one of a few, or begin with one, are found in encoded values: under each encoding of text,
+/// with and without nulls, negated, and of rows that are few.
+#[test]
+fn strings_are_found_without_decoding() {
+    let words = [
+        "",
+        "a",
+        "oak",
+        "oak tree",
+        "elm",
+        "https://example.org/?item=",
+        "\0",
+    ];
+    let rows = 3_000;
+    let mut rng = Rng::new(52);
+    for outline in [
+        "bytes",
+        "fsst",
+        "onpair",
+        "dict",
+        "runend",
+        "front",
+        "zstd",
+        "dict(fsst)",
+    ] {
+        for nulls in [0, 10, 100] {
+            let mut text = || {
+                let n = rng.between(1, 3);
+                let words = (0..n).map(|_| *rng.pick(&words)).collect::<String>();
+                let number = if rng.flip() {
+                    rng.below(40).to_string()
+                } else {
+                    String::new()
+                };
+                words + &number
+            };
+            // A text may be repeated.
+            let mut last = text();
+            let texts: Vec<String> = (0..rows)
+                .map(|row| {
+                    if row % 3 != 0 {
+                        last = text();
+                    }
+                    last.clone()
+                })
+                .collect();
+            let is_null = |row: usize| row * 7 % 100 < nulls;
+            let column: StringArray = (0..rows)
+                .map(|row| (!is_null(row)).then(|| texts[row].as_str()))
+                .collect();
+            let row = Int64Array::from_iter_values(0..rows as i64);
+            let fields = vec![
+                Field::new("a", DataType::Utf8, true),
+                Field::new("row", DataType::Int64, false),
+            ];
+            let columns = vec![Arc::new(column) as ArrayRef, Arc::new(row)];
+            let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+            let of_column = ColumnOptions::new()
+                .with_outline(outline.parse().unwrap())
+                .with_zones(false);
+            let file = open(&written(&batch, options().with_column("a", of_column))).unwrap();
+            let trees = &file.inspect().unwrap().columns[0].trees;
+            let is_used = trees.iter().any(|(tree, _)| tree.starts_with(outline));
+            // Of nulls alone there is nothing to encode, and others may take fewer bytes.
+            let is_compared = ["bytes", "fsst", "onpair", "dict"].contains(&outline);
+            assert!(
+                is_used || nulls == 100 || !is_compared,
+                "{outline}: {trees:?}"
+            );
+            let some = |rng: &mut Rng| texts[rng.below(rows)].clone();
+            for _ in 0..4 {
+                let text = some(&mut rng);
+                let three: Vec<String> = (0..3).map(|_| some(&mut rng)).collect();
+                let cut = text.chars().take(rng.below(20)).collect::<String>();
+                for test in [
+                    col("a").eq(text.as_str()),
+                    col("a").ne(text.as_str()),
+                    col("a").eq("not there"),
+                    col("a").is_in(three.iter().map(String::as_str)),
+                    col("a").is_in(three.iter().map(String::as_str)).not(),
+                    col("a").like(format!("{cut}%")),
+                    col("a").like(format!("{cut}%")).not(),
+                ] {
+                    let few = Expr::Or(vec![col("row").lt(40), col("row").gt(2_900)]);
+                    check_range(&file, &batch, &Expr::And(vec![few, test.clone()]));
+                    check_range(&file, &batch, &test);
                 }
             }
         }

@@ -25,6 +25,17 @@ impl Laws<'_> {
         operands.extend(chosen.iter().map(|i| value(&values, *i).to_vec()));
         let among = gather(values, &chosen);
         let mut predicates = vec![Predicate::In(among.values())];
+        let first = gather(values, chosen.get(..1).unwrap_or_default());
+        predicates.push(Predicate::In(first.values()));
+        let mut starts = Vec::new();
+        if self.value_type == ValueType::Bytes {
+            for operand in &operands {
+                let len = self.rng.below(operand.len() + 1);
+                starts.push(&operand[..len]);
+                starts.push(operand);
+            }
+        }
+        predicates.extend(starts.into_iter().map(Predicate::StartsWith));
         for operand in &operands {
             let order = *self.rng.pick(self.orders());
             let all = [

@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tarsia_codec::{
-    Comparison, Decoder, Error, ErrorKind, NumberRange, Order, Output, Predicate, Result, Scratch,
-    Selection, SharedBuffer, SharedKind, Tree, Unit, ValueType, ViewOutput, build_decoder, limits,
+    BitSlice, BytesSlice, Comparison, Decoder, Error, ErrorKind, FixedSlice, NumberRange, Order,
+    Output, Predicate, Result, Scratch, Selection, SharedBuffer, SharedKind, Tree, Unit, ValueType,
+    Values, ViewOutput, build_decoder, limits,
 };
 
 use super::case::{LawCase, Laws, change_node, unit_of};
@@ -288,7 +289,14 @@ fn ask_hostile(decoder: &dyn Decoder, value_type: ValueType, unit: Unit<'_>) {
         low: 1,
         high: 77,
     });
-    for predicate in [less, within] {
+    let members = [77, 0];
+    let among = Predicate::In(match value_type {
+        ValueType::Bits => Values::Bits(BitSlice::new(&members[..1], 0, 1).unwrap()),
+        ValueType::Fixed(_) => Values::Fixed(FixedSlice::new(&operand, operand.len(), 1).unwrap()),
+        ValueType::Bytes => Values::Bytes(BytesSlice::new(&[0, 1, 2], &members).unwrap()),
+    });
+    let begins = Predicate::StartsWith(&members[..1]);
+    for predicate in [less, within, among, begins] {
         for selection in [
             Selection::All,
             Selection::Range {

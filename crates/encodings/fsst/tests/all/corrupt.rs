@@ -1,6 +1,8 @@
 //! One broken unit, symbol table or tree per rule, with the exact error.
 
-use tarsia_codec::{Error, ErrorKind, Registry, Selection, Unit, ValueType};
+use tarsia_codec::{
+    Error, ErrorKind, OwnedPredicate, Predicate, Registry, Selection, Unit, ValueType,
+};
 use tarsia_testkit::tokens::{TokenLimits, TokenUnit, dictionary};
 use tarsia_testkit::units;
 
@@ -222,4 +224,34 @@ fn symbol_tables_nodes_and_types_are_checked() {
         allowed_tokens: "at most 255",
     });
     unit().check_nodes("fsst.params_len");
+}
+
+#[test]
+fn strings_are_found_by_their_codes() {
+    let unit = unit();
+    let find = |predicate: &OwnedPredicate| {
+        let predicate = predicate.as_predicate().unwrap();
+        unit.find(&unit.bytes, &predicate)
+    };
+    let equals = |string: &str| find(&OwnedPredicate::in_strings([string.as_bytes()]).unwrap());
+    let begins = |prefix: &str| find(&OwnedPredicate::StartsWith(prefix.into()));
+    assert_eq!(equals("ab"), Ok([false, true]));
+    assert_eq!(equals("abxc"), Ok([true, false]));
+    assert_eq!(equals("abxcc"), Ok([false; 2]));
+    assert_eq!(equals(""), Ok([false; 2]));
+    assert_eq!(begins(""), Ok([true; 2]));
+    assert_eq!(begins("a"), Ok([true; 2]));
+    assert_eq!(begins("abx"), Ok([true, false]));
+    assert_eq!(begins("b"), Ok([false; 2]));
+    // Codes are looked at no further than a string that is looked for.
+    let mut bytes = unit.bytes.clone();
+    bytes[CODES_AT + 3] = 7;
+    let found = |prefix: &'static [u8]| unit.find(&bytes, &Predicate::StartsWith(prefix));
+    assert_eq!(found(b"ab"), Ok([true; 2]));
+    assert_eq!(found(b"abxc"), Err(no_symbol(CODES_AT + 3, 7)));
+    // An escape without a byte behind it.
+    let mut bytes = unit.bytes.clone();
+    bytes[CODES_AT + 4] = 255;
+    let cut = unit.find(&bytes, &Predicate::StartsWith(b"a"));
+    assert_eq!(cut, Err(bad_escape(CODES_AT + 4)));
 }

@@ -1,6 +1,6 @@
 //! One broken unit, dictionary or tree per rule, with the exact error.
 
-use tarsia_codec::{Error, ErrorKind, Registry, Selection};
+use tarsia_codec::{Error, ErrorKind, OwnedPredicate, Predicate, Registry, Selection};
 use tarsia_testkit::tokens::{TokenLimits, TokenUnit};
 
 /// The strings "abcc" and "ab", of the tokens "ab" and "c".
@@ -100,4 +100,37 @@ fn dictionaries_nodes_and_types_are_checked() {
         allowed_tokens: "at most 65,536",
     });
     unit().check_nodes("onpair.params_len");
+}
+
+#[test]
+fn strings_are_found_by_their_tokens() {
+    let unit = unit();
+    let find = |predicate: &OwnedPredicate| {
+        let predicate = predicate.as_predicate().unwrap();
+        unit.find(&unit.bytes, &predicate)
+    };
+    let equals = |string: &str| find(&OwnedPredicate::in_strings([string.as_bytes()]).unwrap());
+    let begins = |prefix: &str| find(&OwnedPredicate::StartsWith(prefix.into()));
+    assert_eq!(equals("ab"), Ok([false, true]));
+    assert_eq!(equals("abcc"), Ok([true, false]));
+    assert_eq!(equals("abccc"), Ok([false; 2]));
+    assert_eq!(equals(""), Ok([false; 2]));
+    assert_eq!(begins(""), Ok([true; 2]));
+    assert_eq!(begins("a"), Ok([true; 2]));
+    assert_eq!(begins("abc"), Ok([true, false]));
+    assert_eq!(begins("b"), Ok([false; 2]));
+    // Codes are looked at no further than a string that is looked for.
+    let mut bytes = unit.bytes.clone();
+    bytes[18] = 7;
+    let found = |prefix: &'static [u8]| unit.find(&bytes, &Predicate::StartsWith(prefix));
+    assert_eq!(found(b"ab"), Ok([true; 2]));
+    assert_eq!(
+        found(b"abc"),
+        Err(Error::corrupt(
+            "onpair.codes",
+            0,
+            7u64,
+            "below the number of tokens"
+        ))
+    );
 }

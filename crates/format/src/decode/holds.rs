@@ -1,6 +1,8 @@
-//! Which rows of a flat column lie in a range of numbers, without decoding all of them.
+//! For which rows of a flat column a predicate holds, without making an array of them.
 
-use tarsia_codec::NumberRange;
+use std::sync::Arc;
+
+use tarsia_codec::OwnedPredicate;
 use tarsia_structure::{RawColumn, RawParts};
 
 use super::column_read::ColumnRead;
@@ -8,11 +10,11 @@ use super::memory::Memory;
 use crate::error::{Error, ErrorKind, Result, while_reading};
 
 impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
-    /// A bit for each row, whether its value lies in the range, and which rows are null. `None` if a kernel decodes a
-    /// page, or rows are stored one by one.
-    pub(crate) fn within(
+    /// A bit for each row, whether the predicate holds for its value, and which rows are null. `None` if a kernel
+    /// decodes a page, or rows are stored one by one.
+    pub(crate) fn holds(
         &self,
-        range: NumberRange,
+        predicate: &Arc<OwnedPredicate>,
         memory: &mut Memory<'_>,
     ) -> Result<Option<RawParts>> {
         if !self.is_native()? {
@@ -20,7 +22,7 @@ impl<B: AsRef<[u8]>> ColumnRead<'_, B> {
         }
         let in_column = |error| while_reading(error).in_column(self.column.name());
         let rows = self.plan.rows;
-        let mut bits = RawColumn::within(range, rows, memory.take).map_err(in_column)?;
+        let mut bits = RawColumn::holds(predicate.clone(), rows, memory.take).map_err(in_column)?;
         let mut is_by_rows = false;
         self.each_page(|decoder, run| {
             let is_full_zip = decoder
