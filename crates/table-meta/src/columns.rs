@@ -176,15 +176,6 @@ pub(crate) fn entries_of(batch: &RecordBatch, out: &mut Vec<Entry>) -> Result<()
     };
     for i in 0..batch.num_rows() {
         let bad = |what| Error::corrupt(OBJECT, format!("`{what}` of an entry"));
-        let of_fields = fields.value(i);
-        let of_fields = of_fields
-            .as_primitive_opt::<UInt64Type>()
-            .ok_or_else(|| wrong(14))?;
-        let of_origins = origins.value(i);
-        let of_origins = of_origins
-            .as_fixed_size_binary_opt()
-            .ok_or_else(|| wrong(16))?;
-        let of_origins = of_origins.iter().flatten().filter_map(FileId::of_slice);
         let entry = Entry {
             op: EntryOp::of_code(op.value(i)).ok_or_else(|| bad("op"))?,
             kind: EntryKind::of_code(kind.value(i)).ok_or_else(|| bad("kind"))?,
@@ -202,9 +193,9 @@ pub(crate) fn entries_of(batch: &RecordBatch, out: &mut Vec<Entry>) -> Result<()
             folded: folded.value(i),
             ordinal: ordinal.value(i),
             schema: digest(schema, i),
-            fields: of_fields.values().iter().map(|id| FieldId(*id)).collect(),
-            targets: targets_of(&targets.value(i))?,
-            origins: of_origins.collect(),
+            fields: items(fields, i, fields_of)?,
+            targets: items(targets, i, targets_of)?,
+            origins: items(origins, i, origins_of)?,
         };
         entry.check()?;
         out.push(entry);
@@ -212,8 +203,86 @@ pub(crate) fn entries_of(batch: &RecordBatch, out: &mut Vec<Entry>) -> Result<()
     Ok(())
 }
 
+/// Numbers of the entries of a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ManifestCounts {
+    /// Data files that are added.
+    pub added_files: u64,
+    /// Rows of these.
+    pub added_rows: u64,
+    /// Data files that are removed.
+    pub removed_files: u64,
+    /// Rows of these.
+    pub removed_rows: u64,
+    /// Removals of files of all kinds.
+    pub removals: u64,
+}
+
+/// The columns that [`partitions_of`] takes.
+pub(crate) const PARTITION_COLUMNS: [&str; 2] = ["spec", "partition"];
+
+/// The spec and the values of each row of a batch, which has the columns [`PARTITION_COLUMNS`].
+pub(crate) fn partitions_of(batch: &RecordBatch) -> Result<impl Iterator<Item = (u32, &[u8])>> {
+    let columns = Columns { batch };
+    let specs = columns.numbers::<UInt32Type>(0)?.values();
+    let values = columns.column(1)?.as_binary_opt::<i32>();
+    let values = values.ok_or_else(|| wrong(1))?;
+    let values = (0..values.len()).map(move |i| values.value(i));
+    Ok(specs.iter().copied().zip(values))
+}
+
+/// The columns that [`count_entries`] takes.
+pub(crate) const COUNTED_COLUMNS: [&str; 3] = ["op", "kind", "rows"];
+
+/// Counts the rows of a batch, which has the columns [`COUNTED_COLUMNS`].
+pub(crate) fn count_entries(batch: &RecordBatch, counts: &mut ManifestCounts) -> Result<()> {
+    let columns = Columns { batch };
+    let ops = columns.numbers::<UInt8Type>(0)?.values().iter();
+    let kinds = columns.numbers::<UInt8Type>(1)?.values().iter();
+    let rows = columns.numbers::<UInt64Type>(2)?.values().iter();
+    for ((op, kind), rows) in ops.zip(kinds).zip(rows) {
+        let bad = |what| Error::corrupt(OBJECT, format!("`{what}` of an entry"));
+        let op = EntryOp::of_code(*op).ok_or_else(|| bad("op"))?;
+        let kind = EntryKind::of_code(*kind).ok_or_else(|| bad("kind"))?;
+        counts.removals += u64::from(op == EntryOp::Remove);
+        let (files, of_files) = match op {
+            EntryOp::Add => (&mut counts.added_files, &mut counts.added_rows),
+            EntryOp::Remove => (&mut counts.removed_files, &mut counts.removed_rows),
+        };
+        if kind == EntryKind::Data {
+            *files += 1;
+            *of_files = of_files.saturating_add(*rows);
+        }
+    }
+    Ok(())
+}
+
 fn wrong(i: usize) -> Error {
     Error::corrupt(OBJECT, format!("column {i} has another type"))
+}
+
+/// The items of a list, of which most are empty: of these no array is made.
+fn items<T>(
+    list: &ListArray,
+    i: usize,
+    read: impl Fn(&ArrayRef) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    match list.value_length(i) {
+        0 => Ok(Vec::new()),
+        _ => read(&list.value(i)),
+    }
+}
+
+fn fields_of(array: &ArrayRef) -> Result<Vec<FieldId>> {
+    let ids = array.as_primitive_opt::<UInt64Type>();
+    let ids = ids.ok_or_else(|| wrong(14))?.values();
+    Ok(ids.iter().map(|id| FieldId(*id)).collect())
+}
+
+fn origins_of(array: &ArrayRef) -> Result<Vec<FileId>> {
+    let ids = array.as_fixed_size_binary_opt();
+    let ids = ids.ok_or_else(|| wrong(16))?.iter().flatten();
+    Ok(ids.filter_map(FileId::of_slice).collect())
 }
 
 fn targets_of(array: &ArrayRef) -> Result<Vec<Target>> {

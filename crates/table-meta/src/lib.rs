@@ -67,6 +67,7 @@ mod schema_object;
 mod sealed;
 mod verifier;
 
+pub use columns::ManifestCounts;
 pub use commit::{Change, Commit, Operation};
 pub use entry::{
     Entry, EntryKind, EntryOp, ManifestRow, Partition, PartitionField, PartitionSpec, Target,
@@ -75,7 +76,7 @@ pub use entry::{
 pub use error::{Error, Result};
 pub use ids::{FieldId, FileId, ObjectId, TableId, TxnId};
 pub use manifest::{
-    ManifestFile, SPARSE_KEY, entries_from_bytes, entries_to_bytes, write_manifest,
+    ManifestFile, PartitionRun, SPARSE_KEY, entries_from_bytes, entries_to_bytes, write_manifest,
 };
 pub use partition::Partitioning;
 pub use pin::Pin;

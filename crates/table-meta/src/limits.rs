@@ -63,8 +63,8 @@ pub const MANIFEST_MEMORY_BYTES_MAX: u64 = 512 << 20;
 /// Entries of a manifest between two of its sparse index.
 pub const SPARSE_ENTRIES: usize = 1_024;
 
-/// Manifests of a tier that become one of the next.
-pub const TIER_MANIFESTS: usize = 16;
+/// Runs of a tier that become one of the next.
+pub const TIER_RUNS: usize = 16;
 
 /// Highest tier of a manifest.
 pub const TIER_MAX: u8 = 15;

@@ -10,7 +10,10 @@ use serde_json::Value;
 use tarsia::io::ReadAt;
 use tarsia::{CapturedLayout, EmbedKernels, File, OpenOptions, Threads, WriteOptions, Writer};
 
-use crate::columns::{arrow_schema, batch_of, entries_of};
+use crate::columns::{
+    COUNTED_COLUMNS, ManifestCounts, PARTITION_COLUMNS, arrow_schema, batch_of, count_entries,
+    entries_of, partitions_of,
+};
 use crate::entry::{Entry, EntryKind, EntryOp, ManifestRow, Partition, Target};
 use crate::error::{Error, Result};
 use crate::ids::{FieldId, FileId, ObjectId};
@@ -171,12 +174,27 @@ fn typical_entries() -> Vec<Entry> {
     (0..2_048).map(entry).collect()
 }
 
+/// Most bytes of partition values that an open manifest keeps for 1,024 entries.
+const KEPT_PARTITION_BYTES_MAX: usize = 256 << 10;
+
 /// An open manifest. Entries are read as they are asked for.
 pub struct ManifestFile {
     file: File,
     row: ManifestRow,
     /// Partition of every 1,024th entry.
     sparse: Vec<Partition>,
+    /// Partitions of the entries between two of `sparse`, once they were read.
+    partitions: Vec<OnceLock<Arc<[PartitionRun]>>>,
+    counts: OnceLock<ManifestCounts>,
+}
+
+/// Entries of one partition that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRun {
+    /// The partition.
+    pub partition: Partition,
+    /// Its entries.
+    pub rows: Range<u64>,
 }
 
 impl ManifestFile {
@@ -220,10 +238,13 @@ impl ManifestFile {
         if sparse.len() != n_entries.div_ceil(SPARSE_ENTRIES) || !sparse.is_sorted() {
             return Err(bad("its sparse index is of other entries"));
         }
+        let partitions = sparse.iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
             file,
             row: row.clone(),
             sparse,
+            partitions,
+            counts: OnceLock::new(),
         })
     }
 
@@ -242,6 +263,73 @@ impl ManifestFile {
             (start..end, [first, last])
         });
         runs.collect()
+    }
+
+    /// Partitions of the entries of a run that [`ManifestFile::runs`] returned, by its place there, in their order. Of
+    /// the entries nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for partitions that are not sorted or contradict the sparse index; [`Error::File`].
+    pub fn partitions(&self, run: usize) -> Result<Arc<[PartitionRun]>> {
+        if let Some(kept) = self.partitions.get(run).and_then(OnceLock::get) {
+            return Ok(kept.clone());
+        }
+        let start = (run * SPARSE_ENTRIES) as u64;
+        let end = (start + SPARSE_ENTRIES as u64).min(self.row.entries.into());
+        let scan = self.file.scan().columns(&PARTITION_COLUMNS);
+        let mut found: Vec<PartitionRun> = Vec::new();
+        let mut at = start;
+        for batch in scan.rows(start..end).build().map_err(of_file)? {
+            let batch = batch.map_err(|error| of_file(error.into()))?;
+            for (spec, values) in partitions_of(&batch)? {
+                match found.last_mut() {
+                    Some(last)
+                        if last.partition.spec == spec && last.partition.values == values =>
+                    {
+                        last.rows.end = at + 1;
+                    }
+                    _ => found.push(PartitionRun {
+                        partition: Partition {
+                            spec,
+                            values: values.to_vec(),
+                        },
+                        rows: at..at + 1,
+                    }),
+                }
+                at += 1;
+            }
+        }
+        let is_first = found.first().map(|it| &it.partition) == self.sparse.get(run);
+        let is_sorted = found.is_sorted_by(|one, other| one.partition < other.partition);
+        if at != end || !is_first || !is_sorted {
+            let what = format!("{}: its sparse index is of other entries", self.row.id);
+            return Err(Error::corrupt(OBJECT, what));
+        }
+        let n_bytes: usize = found.iter().map(|it| it.partition.values.len()).sum();
+        let found: Arc<[PartitionRun]> = found.into();
+        if let Some(kept) = self.partitions.get(run)
+            && n_bytes <= KEPT_PARTITION_BYTES_MAX
+        {
+            return Ok(kept.get_or_init(|| found).clone());
+        }
+        Ok(found)
+    }
+
+    /// Numbers of the entries. Of the entries no more is read than they need.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::File`].
+    pub fn counts(&self) -> Result<ManifestCounts> {
+        if let Some(counts) = self.counts.get() {
+            return Ok(*counts);
+        }
+        let mut counts = ManifestCounts::default();
+        let scan = self.file.scan().columns(&COUNTED_COLUMNS).build();
+        for batch in scan.map_err(of_file)? {
+            let batch = batch.map_err(|error| of_file(error.into()))?;
+            count_entries(&batch, &mut counts)?;
+        }
+        Ok(*self.counts.get_or_init(|| counts))
     }
 
     /// Entries in their order, with the base added to their numbers.
@@ -395,6 +483,42 @@ mod tests {
         assert_eq!(runs[1].1, [&expect[1024].partition, &row.last]);
         // What a large table pays per entry: ids and digests do not get smaller.
         assert!(bytes.len() < 2048 * 130, "{}", bytes.len());
+    }
+
+    #[test]
+    fn partitions_and_counts_are_those_of_the_entries() {
+        let entries = entries();
+        let (bytes, row) = write_manifest(&entries, 0, 0).unwrap();
+        let file = ManifestFile::parse(bytes, &row).unwrap();
+        for run in [0, 1, 0] {
+            let mut at = run * SPARSE_ENTRIES;
+            for part in file.partitions(run).unwrap().iter() {
+                assert_eq!(part.rows.start, at as u64);
+                at = part.rows.end as usize;
+                let of_part = &entries[part.rows.start as usize..at];
+                assert!(!of_part.is_empty());
+                assert!(of_part.iter().all(|it| it.partition == part.partition));
+            }
+            assert_eq!(at, (run + 1) * SPARSE_ENTRIES);
+        }
+        let mut expect = ManifestCounts::default();
+        for entry in &entries {
+            let is_data = entry.kind == EntryKind::Data;
+            match entry.op {
+                EntryOp::Add if is_data => {
+                    expect.added_files += 1;
+                    expect.added_rows += entry.rows;
+                }
+                EntryOp::Remove if is_data => {
+                    expect.removed_files += 1;
+                    expect.removed_rows += entry.rows;
+                }
+                _ => {}
+            }
+            expect.removals += u64::from(entry.op == EntryOp::Remove);
+        }
+        assert!(expect.removals > 0 && expect.added_files > 1_000);
+        assert_eq!(file.counts().unwrap(), expect);
     }
 
     #[test]

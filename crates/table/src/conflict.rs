@@ -6,7 +6,7 @@ use tarsia_table_meta::{Alter, Change, Entry, EntryOp, FieldId, FileId, TableSch
 
 use crate::clash::{Clashes, Common, is_update};
 use crate::error::{Error, Result};
-use crate::extend::own_entries;
+use crate::extend::own_entries_that_meet;
 use crate::history::{Node, changes};
 use crate::objects::Objects;
 use crate::steps::Desk;
@@ -30,7 +30,7 @@ impl Others {
             let is_compaction = commit.changes.iter().any(|it| !it.op.is_logical());
             let txns: HashMap<u64, TxnId> =
                 commit.changes.iter().map(|it| (it.seq, it.txn)).collect();
-            for entry in own_entries(desk, objects, commit).await? {
+            for entry in own_entries_that_meet(desk, objects, commit).await? {
                 if entry.op == EntryOp::Remove {
                     others.removed.insert(entry.file);
                     if is_compaction {

@@ -65,15 +65,64 @@ pub(crate) async fn extend(
     said: &Said,
 ) -> Result<Built> {
     let mut puts: Vec<Need> = changes.iter().flat_map(|it| it.puts.clone()).collect();
-    let schema = schema_after(desk, objects, tip, &changes, &mut puts).await?;
-    let mut next = Commit {
+    let mut next = following(tip_id, tip, merged, said)?;
+    next.schema = schema_after(desk, objects, tip, &changes, &mut puts).await?;
+    add_changes(desk, objects, &mut next, changes).await?;
+    spill_own(&mut next, tip.seq + 1, &mut puts)?;
+    spill_inline(&mut next, &mut puts)?;
+    merge_tiers(desk, objects, &mut next, &mut puts).await?;
+    finished(next, puts)
+}
+
+/// Makes the commit that follows `tip` and has its files, with all entries in one run of manifests; `None` if they are
+/// so already.
+pub(crate) async fn compacted(
+    desk: &Desk,
+    objects: &Objects,
+    tip_id: ObjectId,
+    tip: &Commit,
+    said: &Said,
+) -> Result<Option<Built>> {
+    let mut next = following(tip_id, tip, None, said)?;
+    let highest = next.manifests.iter().map(|row| row.tier).max();
+    if n_runs(&next.manifests) + usize::from(!next.entries.is_empty()) <= 1 {
+        return Ok(None);
+    }
+    let change = NewChange {
+        txn: said.txn,
+        op: Operation::Compact,
+        alters: Vec::new(),
+        entries: Vec::new(),
+        manifests: Vec::new(),
+        puts: Vec::new(),
+    };
+    add_changes(desk, objects, &mut next, vec![change]).await?;
+    let mut puts = Vec::new();
+    let manifests = std::mem::take(&mut next.manifests);
+    let mut entries = all_entries(desk, objects, &manifests, &puts).await?;
+    entries.append(&mut next.entries);
+    let entries = without_pairs(entries);
+    let base = entries.iter().map(|entry| entry.low).min().unwrap_or(0);
+    // As high as its largest part, so that no commit merges it again soon.
+    let tier = highest.unwrap_or(0).max(1);
+    next.manifests = manifests_of(entries, tier, base, &mut puts)?;
+    finished(next, puts).map(Some)
+}
+
+fn following(
+    tip_id: ObjectId,
+    tip: &Commit,
+    merged: Option<Merged>,
+    said: &Said,
+) -> Result<Commit> {
+    Ok(Commit {
         table: tip.table,
         parents: std::iter::once(tip_id)
             .chain(merged.map(|it| it.id))
             .collect(),
         generation: tip.generation.max(merged.map_or(0, |it| it.generation)) + 1,
         seq: tip.seq,
-        schema,
+        schema: tip.schema,
         specs: tip.specs.clone(),
         txn: said.txn,
         changes: Vec::new(),
@@ -93,11 +142,10 @@ pub(crate) async fn extend(
         author: said.author.clone(),
         tool: said.tool.clone(),
         time: said.time.max(tip.time),
-    };
-    add_changes(desk, objects, &mut next, changes).await?;
-    spill_own(&mut next, tip.seq + 1, &mut puts)?;
-    spill_inline(&mut next, &mut puts)?;
-    merge_tiers(desk, objects, &mut next, &mut puts).await?;
+    })
+}
+
+fn finished(next: Commit, mut puts: Vec<Need>) -> Result<Built> {
     let bytes = next.to_bytes()?;
     let id = ObjectId::of(&bytes);
     puts.push(put(ObjectKind::Commit, &id, bytes));
@@ -172,7 +220,11 @@ async fn add_changes(
         });
         let moved: Vec<_> = moved.collect();
         for file in objects.manifests(desk, &moved).await? {
-            count(next, &file.all_entries()?);
+            let counts = file.counts()?;
+            let files = next.files.saturating_add(counts.added_files);
+            next.files = files.saturating_sub(counts.removed_files);
+            let rows = next.rows.saturating_add(counts.added_rows);
+            next.rows = rows.saturating_sub(counts.removed_rows);
         }
         next.manifests.extend_from_slice(&moved);
         next.own_manifests.extend(moved);
@@ -292,7 +344,21 @@ fn without_pairs(entries: Vec<Entry>) -> Vec<Entry> {
     entries.into_iter().filter(is_kept).collect()
 }
 
-/// Merges the manifests of each tier that has sixteen.
+/// Runs that manifests are the pieces of, in their order: all pieces of a run but its last are full.
+fn n_runs(rows: &[ManifestRow]) -> usize {
+    let is_continued = |one: &ManifestRow, other: &ManifestRow| {
+        one.entries as usize == limits::MANIFEST_ENTRIES_MAX
+            && one.seq_base == other.seq_base
+            && one.last <= other.first
+    };
+    let pairs = rows.iter().zip(rows.iter().skip(1));
+    let ends = pairs
+        .filter(|(one, other)| !is_continued(one, other))
+        .count();
+    ends + usize::from(!rows.is_empty())
+}
+
+/// Merges the runs of each tier that has sixteen.
 async fn merge_tiers(
     desk: &Desk,
     objects: &Objects,
@@ -307,7 +373,7 @@ async fn merge_tiers(
             .filter(|row| of_tier(row))
             .cloned()
             .collect();
-        if merged.len() < limits::TIER_MANIFESTS {
+        if n_runs(&merged) < limits::TIER_RUNS {
             continue;
         }
         let entries = all_entries(desk, objects, &merged, puts).await?;
@@ -349,6 +415,24 @@ async fn all_entries(
     Ok(entries)
 }
 
+/// The entries of the changes of a commit that others may meet: removals and updates. Manifests without any are not
+/// decoded.
+pub(crate) async fn own_entries_that_meet(
+    desk: &Desk,
+    objects: &Objects,
+    commit: &Commit,
+) -> Result<Vec<Entry>> {
+    let mut entries = commit.own_entries.clone();
+    let files = objects.manifests(desk, &commit.own_manifests).await?;
+    for (file, row) in files.iter().zip(&commit.own_manifests) {
+        if row.has_kind(EntryKind::Update) || file.counts()?.removals > 0 {
+            entries.extend(file.all_entries()?);
+        }
+    }
+    entries.retain(|entry| entry.op == EntryOp::Remove || entry.kind == EntryKind::Update);
+    Ok(entries)
+}
+
 /// The entries that the changes of a commit added.
 pub(crate) async fn own_entries(
     desk: &Desk,
@@ -360,4 +444,45 @@ pub(crate) async fn own_entries(
         entries.extend(file.all_entries()?);
     }
     Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use tarsia_table_meta::Partition;
+
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_run_are_one_run() {
+        let row = |entries: usize, seq_base: u64, ends: [u8; 2]| {
+            let partition = |value: u8| Partition {
+                spec: 0,
+                values: vec![value],
+            };
+            ManifestRow {
+                id: ObjectId([ends[0]; 32]),
+                tier: 0,
+                entries: entries as u32,
+                bytes: 1,
+                first: partition(ends[0]),
+                last: partition(ends[1]),
+                seq_base,
+                seq_low: seq_base,
+                seq_high: seq_base,
+                kinds: 1,
+            }
+        };
+        let full = limits::MANIFEST_ENTRIES_MAX;
+        assert_eq!(n_runs(&[]), 0);
+        let one = [
+            row(full, 5, [0, 3]),
+            row(full, 5, [3, 7]),
+            row(9, 5, [8, 8]),
+        ];
+        assert_eq!(n_runs(&one), 1);
+        // A piece that is not full is the last of its run; another base, and an earlier partition, are another run.
+        assert_eq!(n_runs(&[row(9, 5, [0, 3]), row(9, 5, [3, 7])]), 2);
+        assert_eq!(n_runs(&[row(full, 5, [0, 3]), row(9, 6, [3, 7])]), 2);
+        assert_eq!(n_runs(&[row(full, 5, [0, 3]), row(9, 5, [2, 7])]), 2);
+    }
 }

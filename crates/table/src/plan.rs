@@ -1,11 +1,13 @@
 //! Plans: the files of a state that a scan has to read.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tarsia_filter::{Expr, Filter};
 use tarsia_table_meta::{
-    Commit, Entry, EntryKind, EntryOp, FieldId, FileId, Partition, Partitioning, TableSchema,
+    Commit, Entry, EntryKind, EntryOp, FieldId, FileId, ManifestFile, Partition, Partitioning,
+    TableSchema,
 };
 
 use crate::error::{Error, Result};
@@ -139,22 +141,86 @@ async fn entries(
         .chain(&commit.own_entries)
         .cloned()
         .collect();
-    for file in objects.manifests(desk, &wanted).await? {
-        let runs = file.runs();
-        let ends: Vec<_> = runs.iter().map(|(_, ends)| *ends).collect();
-        let verdicts = pruner.verdicts(&ends)?;
-        let mut wanted: Vec<std::ops::Range<u64>> = Vec::new();
-        for ((rows, _), _) in runs.iter().zip(verdicts).filter(|(_, it)| it.may_pass) {
-            match wanted.last_mut() {
-                Some(last) if last.end == rows.start => last.end = rows.end,
-                _ => wanted.push(rows.clone()),
-            }
+    let files = objects.manifests(desk, &wanted).await?;
+    if pruner.filter.is_none() {
+        for file in &files {
+            entries.extend(file.all_entries()?);
         }
-        for rows in wanted {
-            entries.extend(file.entries(rows)?);
+        return Ok(entries);
+    }
+    for rows in wanted_rows(&files, pruner)? {
+        if let Some(file) = files.get(rows.file) {
+            entries.extend(file.entries(rows.rows)?);
         }
     }
     Ok(entries)
+}
+
+/// Entries of one of several manifests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileRows {
+    file: usize,
+    rows: Range<u64>,
+}
+
+/// Partitions that are decided together before each is decided by itself.
+const PARTITIONS_TOGETHER: usize = 32;
+
+/// Entries of manifests that may matter: first by the sparse indexes, then by the partitions in between. The columns of
+/// other entries are not read.
+fn wanted_rows(files: &[Arc<ManifestFile>], pruner: &Pruner) -> Result<Vec<FileRows>> {
+    let runs: Vec<_> = files.iter().map(|file| file.runs()).collect();
+    let places = runs.iter().enumerate();
+    let places: Vec<_> = places
+        .flat_map(|(file, runs)| runs.iter().enumerate().map(move |(i, run)| (file, i, run)))
+        .collect();
+    let ends: Vec<_> = places.iter().map(|(_, _, (_, ends))| *ends).collect();
+    let mut partitions = Vec::new();
+    for ((file, run, _), verdict) in places.iter().zip(pruner.verdicts(&ends)?) {
+        if verdict.may_pass
+            && let Some(manifest) = files.get(*file)
+        {
+            partitions.push((*file, manifest.partitions(*run)?));
+        }
+    }
+    let chunks: Vec<_> = partitions
+        .iter()
+        .flat_map(|(file, runs)| {
+            runs.chunks(PARTITIONS_TOGETHER)
+                .map(move |chunk| (*file, chunk))
+        })
+        .collect();
+    let ends = chunks.iter().filter_map(|(_, chunk)| {
+        let (first, last) = (chunk.first()?, chunk.last()?);
+        Some([&first.partition, &last.partition])
+    });
+    let verdicts = pruner.verdicts(&ends.collect::<Vec<_>>())?;
+    let single: Vec<_> = chunks
+        .iter()
+        .zip(verdicts)
+        .filter(|(_, verdict)| verdict.may_pass)
+        .flat_map(|((file, chunk), _)| chunk.iter().map(move |run| (*file, run)))
+        .collect();
+    let ends: Vec<_> = single
+        .iter()
+        .map(|(_, run)| [&run.partition, &run.partition])
+        .collect();
+    let mut wanted: Vec<FileRows> = Vec::new();
+    for ((file, run), verdict) in single.iter().zip(pruner.verdicts(&ends)?) {
+        if !verdict.may_pass {
+            continue;
+        }
+        match wanted.last_mut() {
+            Some(last) if last.file == *file && last.rows.end == run.rows.start => {
+                last.rows.end = run.rows.end;
+            }
+            _ => wanted.push(FileRows {
+                file: *file,
+                rows: run.rows.clone(),
+            }),
+        }
+    }
+    Ok(wanted)
 }
 
 /// The files that a scan has to read, in the order of their rows.

@@ -24,7 +24,7 @@ use crate::clash::Overlap;
 use crate::conflict::Others;
 use crate::deletes::without_removed;
 use crate::error::{Error, ErrorKind, Result};
-use crate::extend::{Built, Merged, NewChange, Said, extend};
+use crate::extend::{Built, Merged, NewChange, Said, compacted, extend};
 use crate::history::{Node, since};
 use crate::merge::merged;
 use crate::objects::{Objects, unexpected};
@@ -68,6 +68,8 @@ pub(crate) enum Work {
         only_forward: bool,
         overlap: Overlap,
     },
+    /// All entries of the state into one run of manifests.
+    CompactMetadata,
 }
 
 /// A change as a transaction leaves it.
@@ -225,6 +227,14 @@ async fn build(desk: &Desk, objects: &Objects, wish: &Wish, tip: &RefEntry) -> R
                 &wish.said,
             );
             Ok(Round::Write(Box::new(built.await?)))
+        }
+        Work::CompactMetadata => {
+            let (id, commit) = &newest;
+            let built = compacted(desk, objects, *id, commit, &wish.said).await?;
+            Ok(match built {
+                Some(built) => Round::Write(Box::new(built)),
+                None => Round::Nothing(*id),
+            })
         }
         Work::Change(draft) => {
             let reset = || {

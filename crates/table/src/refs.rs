@@ -66,8 +66,8 @@ pub(crate) async fn newest(
     branch: &str,
     known: Option<RefEntry>,
 ) -> Result<Option<RefEntry>> {
-    let mut newest = match known {
-        Some(known) => known,
+    match known {
+        Some(known) => newer(desk, branch, known).await.map(Some),
         None => {
             let list = List::new(names::branch_prefix(branch)?).page_max(1);
             let page = match desk.ask_one(Need::List(list)).await {
@@ -87,19 +87,71 @@ pub(crate) async fn newest(
                 // A list that lags may show nothing yet.
                 (None, None) => 0,
             };
-            match entry(desk, branch, n).await? {
-                Some(entry) => entry,
-                None => return Ok(None),
-            }
+            newest_from(desk, branch, n).await
         }
+    }
+}
+
+/// The newest ref entry of a branch, searched from number `n` on; `None` if that is not there.
+pub(crate) async fn newest_from(desk: &Desk, branch: &str, n: u64) -> Result<Option<RefEntry>> {
+    let numbers = [n, n.saturating_add(1)];
+    let keys = numbers.map(|n| names::ref_key(branch, n));
+    let keys = keys.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let needs = keys.iter().map(|key| Need::Get {
+        key: key.clone(),
+        bytes_max: limits::JSON_BYTES_MAX as u64,
+    });
+    let mut newest = None;
+    let answers = desk.ask(needs.collect()).await;
+    for ((answer, key), n) in answers.into_iter().zip(keys).zip(numbers) {
+        match answer {
+            Answer::Got(Some(bytes)) => {
+                let entry = RefEntry::parse(&bytes, branch, n);
+                newest = Some(entry.map_err(|error| Error::from(error).of_object(&key))?);
+            }
+            Answer::Got(None) => return Ok(newest),
+            other => return Err(unexpected(other)),
+        }
+    }
+    match newest {
+        Some(newest) => newer(desk, branch, newest).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The object `TABLE`, and the number of the newest ref entry of a branch that a list shows, asked for at the same
+/// time. A store without lists says no number.
+pub(crate) async fn opened(desk: Desk, branch: &str) -> Result<(Option<Vec<u8>>, Option<u64>)> {
+    let list = List::new(names::branch_prefix(branch)?).page_max(1);
+    let needs = vec![
+        Need::Get {
+            key: names::TABLE_KEY.to_owned(),
+            bytes_max: limits::JSON_BYTES_MAX as u64,
+        },
+        Need::List(list),
+    ];
+    let mut answers = desk.ask(needs).await.into_iter();
+    let bytes = match answers.next() {
+        Some(Answer::Got(bytes)) => bytes,
+        other => return Err(unexpected(other.unwrap_or(Answer::Done))),
     };
+    let first = match answers.next() {
+        Some(Answer::Listed(page)) => page.objects.into_iter().next(),
+        _ => None,
+    };
+    let listed = first.and_then(|it| names::ref_of_key(&it.key));
+    Ok((bytes, listed.map(|(_, n)| n)))
+}
+
+/// The newest ref entry behind one that is known, searched entry by entry.
+async fn newer(desk: &Desk, branch: &str, mut newest: RefEntry) -> Result<RefEntry> {
     while let Some(next) = newest.n.checked_add(1) {
         match entry(desk, branch, next).await? {
             Some(entry) => newest = entry,
             None => break,
         }
     }
-    Ok(Some(newest))
+    Ok(newest)
 }
 
 /// The newest ref entry of a branch that exists.

@@ -37,6 +37,8 @@ pub struct Table {
     root: TableRoot,
     /// The newest ref entries that were seen.
     known: Arc<Mutex<HashMap<String, RefEntry>>>,
+    /// Number of the newest ref entry of `main` that a list showed when the table was opened.
+    listed: Option<u64>,
 }
 
 /// A ref entry and the commit that it names.
@@ -157,16 +159,14 @@ impl Table {
         Ok(Self::of(store, root))
     }
 
-    /// Opens a table. Reads one object.
+    /// Opens a table. Reads one object, and at the same time asks where `main` is.
     ///
     /// # Errors
     /// [`ErrorKind::NotATable`]; [`ErrorKind::Unsupported`] for a newer format version and for features, which are
     /// named; [`ErrorKind::Corrupt`].
     pub fn open(store: Arc<dyn Store>) -> Result<Self> {
         let url = store.url("");
-        let begin =
-            |desk: Desk| async move { refs::get_json(&desk, names::TABLE_KEY.to_owned()).await };
-        let bytes = drive(&store, Steps::new(begin))?;
+        let (bytes, listed) = drive(&store, Steps::new(|desk| refs::opened(desk, MAIN)))?;
         let no_table = || {
             let what = format!(
                 "there is no table: the object `{}` is missing",
@@ -175,10 +175,11 @@ impl Table {
             Error::new(ErrorKind::NotATable, what).of_object(&url)
         };
         let root = TableRoot::parse(&bytes.ok_or_else(no_table)?);
-        Ok(Self::of(
-            store,
-            root.map_err(|error| Error::from(error).of_object(&url))?,
-        ))
+        let root = root.map_err(|error| Error::from(error).of_object(&url))?;
+        Ok(Self {
+            listed,
+            ..Self::of(store, root)
+        })
     }
 
     fn of(store: Arc<dyn Store>, root: TableRoot) -> Self {
@@ -187,6 +188,7 @@ impl Table {
             shared: Arc::new(Shared { store, objects }),
             root,
             known: Arc::default(),
+            listed: None,
         }
     }
 
@@ -215,9 +217,13 @@ impl Table {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(branch).cloned();
         let name = branch.to_owned();
-        let newest = self
-            .shared
-            .run(|desk, _| async move { refs::newest(&desk, &name, known).await })?;
+        let listed = self.listed.filter(|_| known.is_none() && branch == MAIN);
+        let newest = self.shared.run(|desk, _| async move {
+            match listed {
+                Some(n) => refs::newest_from(&desk, &name, n).await,
+                None => refs::newest(&desk, &name, known).await,
+            }
+        })?;
         if let Some(newest) = &newest {
             lock().insert(branch.to_owned(), newest.clone());
         }

@@ -147,7 +147,7 @@ impl Table {
     /// [`ErrorKind::Conflict`] if both changed one field of the schema, gave one name to two fields, or gave the same
     /// rows new values of one field; [`ErrorKind::InvalidInput`] for states without a commit in common;
     /// [`ErrorKind::LimitExceeded`] for more than 512 changes; [`ErrorKind::Forbidden`] for a target that is only set
-    /// forward; those of [`Transaction::commit`].
+    /// forward; those of [`Transaction::commit`](crate::Transaction::commit).
     pub fn merge(&self, source: &str, target: &str, info: &CommitInfo) -> Result<Committed> {
         self.merge_with(source, target, Overlap::Fail, info)
     }
@@ -175,6 +175,26 @@ impl Table {
                 only_forward: self.policy()?.has(target, Rule::ForwardOnly),
                 overlap,
             },
+            said: said(info.new_txn()?, info),
+        };
+        self.shared.run(|desk, objects| commit(desk, objects, wish))
+    }
+
+    /// Puts the descriptions of all files of a branch into one run of manifests, sorted by partition, so that a plan of
+    /// one partition reads one or two of them. Changes no row and copies no data, and is a conflict with nothing that
+    /// others commit meanwhile. If there is one run already, nothing is done, and [`Committed::was_there`] is set. The
+    /// entries of the state are in memory, some 300 bytes each.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Forbidden`] for a branch that is only merged into; those of
+    /// [`Transaction::commit`](crate::Transaction::commit).
+    pub fn compact_metadata(&self, branch: &str, info: &CommitInfo) -> Result<Committed> {
+        check_writable(&self.shared.store)?;
+        self.check_rule(branch, Rule::MergeOnly)?;
+        let wish = Wish {
+            branch: branch.to_owned(),
+            base: self.head(branch)?,
+            work: Work::CompactMetadata,
             said: said(info.new_txn()?, info),
         };
         self.shared.run(|desk, objects| commit(desk, objects, wish))

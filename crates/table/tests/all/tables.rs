@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tarsia_filter::col;
 use tarsia_io::{MemoryStore, Store, block_on};
 use tarsia_table::meta::{Operation, RefOp, limits};
-use tarsia_table::{Entries, ErrorKind, Origin, Table};
+use tarsia_table::{Depth, Entries, ErrorKind, Origin, Table};
 
 use crate::common::{append, batch, info, numbers, numbers_at, reader, table};
 
@@ -384,6 +384,65 @@ fn many_files_go_to_manifests_and_manifests_to_tiers() {
         table.at("main").unwrap().commit().files,
         expect.len() as u64
     );
+}
+
+#[test]
+fn metadata_are_compacted_and_rows_stay() {
+    let table = table(&["n"]);
+    let refused = table.compact_metadata("other", &info("")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
+    assert!(table.compact_metadata("main", &info("")).unwrap().was_there);
+    for i in 0..4 {
+        let rows: Vec<_> = (0..300)
+            .map(|n| (n, if i == 0 { "x" } else { "y" }))
+            .collect();
+        append(&table, "main", &rows);
+    }
+    append(&table, "main", &[(7, "z")]);
+    let mut txn = table.begin("main", info("")).unwrap();
+    txn.delete_where(&col("n").eq(9)).unwrap();
+    txn.commit().unwrap();
+    table.create_branch("exp", "main", &info("")).unwrap();
+    let before = table.at("main").unwrap();
+    assert_eq!(before.commit().manifests.len(), 4);
+    let committed = table.compact_metadata("main", &info("")).unwrap();
+    let after = table.at("main").unwrap();
+    assert_eq!(after.id(), committed.commit);
+    assert_eq!(after.commit().manifests.len(), 1);
+    assert!(after.commit().entries.is_empty() && after.commit().own_entries.is_empty());
+    assert_eq!(after.commit().changes[0].op, Operation::Compact);
+    let numbers = [&before, &after].map(|it| (it.commit().files, it.commit().rows));
+    assert_eq!(numbers[0], numbers[1]);
+    for filter in [
+        None,
+        Some(col("n").eq(7)),
+        Some(col("n").eq(9)),
+        Some(col("n").gt(290)),
+    ] {
+        let files = [&before, &after].map(|it| it.files(filter.as_ref()).unwrap());
+        assert_eq!(files[0], files[1]);
+    }
+    assert_eq!(after.files(Some(&col("n").eq(7))).unwrap().len(), 5);
+    let again = table.compact_metadata("main", &info("")).unwrap();
+    assert!(again.was_there);
+    // It is no change of rows, so a merge does not repeat it, and its branch goes on.
+    append(&table, "exp", &[(1000, "x")]);
+    table.merge("exp", "main", &info("")).unwrap();
+    append(&table, "main", &[(1001, "x")]);
+    assert_eq!(table.at("main").unwrap().scan().count().unwrap(), 1199);
+    assert!(table.fsck(Depth::Metadata).unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_table_that_was_opened_long_ago_sees_what_is_new() {
+    let table = table(&[]);
+    let early = Table::open(table.store().clone()).unwrap();
+    for n in 1..=5 {
+        append(&table, "main", &[(n, "a")]);
+    }
+    assert_eq!(numbers_at(&early, "main"), [1, 2, 3, 4, 5]);
+    append(&table, "main", &[(6, "a")]);
+    assert_eq!(numbers_at(&early, "main"), [1, 2, 3, 4, 5, 6]);
 }
 
 #[test]
