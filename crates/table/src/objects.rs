@@ -90,26 +90,15 @@ impl Objects {
         desk: &Desk,
         ids: &[ObjectId],
     ) -> Result<Vec<Result<Option<Arc<Commit>>>>> {
-        let absent: Vec<_> = ids
-            .iter()
-            .filter(|id| self.commits.get(id).is_none())
-            .collect();
-        let needs = absent.iter().map(|id| Need::Get {
-            key: ObjectKind::Commit.key(id),
-            bytes_max: limits::COMMIT_BYTES_MAX as u64,
-        });
-        let answers = desk.ask(needs.collect()).await;
+        let absent = ids.iter().filter(|id| self.commits.get(id).is_none());
+        let wanted = absent.map(|id| (ObjectKind::Commit, *id, limits::COMMIT_BYTES_MAX as u64));
+        let wanted: Vec<_> = wanted.collect();
         let mut read = HashMap::new();
-        for (answer, id) in answers.into_iter().zip(absent) {
-            let found = match answer {
-                Answer::Got(None) => Ok(None),
-                Answer::Got(Some(bytes)) if ObjectId::of(&bytes) != *id => {
-                    let what = "its bytes have another digest than its name";
-                    Err(Error::corrupt(what).of_object(&ObjectKind::Commit.key(id)))
-                }
-                Answer::Got(Some(bytes)) => self.parse_commit(*id, &bytes).map(Some),
-                other => return Err(unexpected(other)),
-            };
+        for (got, (_, id, _)) in get_each(desk, &wanted).await?.into_iter().zip(&wanted) {
+            let found = got.and_then(|bytes| {
+                let bytes = bytes.map(|bytes| self.parse_commit(*id, &bytes));
+                bytes.transpose()
+            });
             read.insert(*id, found);
         }
         let found = ids.iter().map(|id| match read.remove(id) {
@@ -241,23 +230,32 @@ async fn get_all(
     desk: &Desk,
     wanted: &[(ObjectKind, ObjectId, u64)],
 ) -> Result<Vec<Option<Vec<u8>>>> {
+    get_each(desk, wanted).await?.into_iter().collect()
+}
+
+/// Reads objects at the same time. An object whose bytes have another digest is an error of its own; one of the store
+/// ends the whole.
+async fn get_each(
+    desk: &Desk,
+    wanted: &[(ObjectKind, ObjectId, u64)],
+) -> Result<Vec<Result<Option<Vec<u8>>>>> {
     let needs = wanted.iter().map(|(kind, id, bytes_max)| Need::Get {
         key: kind.key(id),
         bytes_max: *bytes_max,
     });
     let answers = desk.ask(needs.collect()).await;
-    let checked = answers
+    let each = answers
         .into_iter()
         .zip(wanted)
         .map(|(answer, (kind, id, _))| match answer {
             Answer::Got(Some(bytes)) if ObjectId::of(&bytes) != *id => {
                 let what = "its bytes have another digest than its name";
-                Err(Error::corrupt(what).of_object(&kind.key(id)))
+                Ok(Err(Error::corrupt(what).of_object(&kind.key(id))))
             }
-            Answer::Got(bytes) => Ok(bytes),
+            Answer::Got(bytes) => Ok(Ok(bytes)),
             other => Err(unexpected(other)),
         });
-    checked.collect()
+    each.collect()
 }
 
 /// The error of an answer that is none to what was asked.

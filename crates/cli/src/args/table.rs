@@ -19,7 +19,8 @@ Example:
   tarsia table append ads april.parquet -m 'clicks of April'
   tarsia table log ads
 
-A table is a folder of many Tarsia files, or a URL such as s3://bucket/ads in the build that knows URLs. A state of it is named
+A table is a folder of many Tarsia files, or a URL such as s3://bucket/ads in the build that knows URLs. A state of it
+is named
   main                            the newest of a branch
   main~2                          two commits before that
   main@2026-05-01T00:00:00Z       the one that the branch was at then
@@ -394,7 +395,8 @@ Example:
   tarsia table fsck ads --digests
 
 Checks all refs, and what they keep from gc: commits, schemas, manifests, and that each file is there with its size; with
---digests each byte of each file, too. Counts the objects that nothing keeps. Changes nothing. Exit code 1 if something is wrong.")]
+--digests each byte of each file, too. Counts the objects that nothing keeps. Changes nothing. Exit code 1 if something
+is wrong.")]
 pub struct TableFsck {
     /// Folder or URL of the table
     pub table: Place,
