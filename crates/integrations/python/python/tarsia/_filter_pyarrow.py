@@ -7,6 +7,7 @@ literals, and whose columns are the literals. All of it is checked here; whateve
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ class _Literal:
 @dataclass
 class _Call:
     name: str
-    arguments: list[Any]
+    arguments: deque[Any]
     #: A scalar of a struct; None without options.
     options: Any = None
 
@@ -119,7 +120,7 @@ def _parse(steps: Any, literals: pa.RecordBatch) -> Any:
     open_calls: list[_Call] = []
     for key, value in steps:
         if key == "call":
-            open_calls.append(_Call(value, []))
+            open_calls.append(_Call(value, deque()))
             continue
         if key == "options" and open_calls:
             open_calls[-1].options = literals.column(int(value))[0]
@@ -141,14 +142,21 @@ def _parse(steps: Any, literals: pa.RecordBatch) -> Any:
 
 
 def _joined(call: _Call) -> _Call:
-    """The call, with the arguments of a first argument that joins by the same word: `a | b | c` is one call."""
-    if call.name not in _JOINS or not call.arguments:
+    """The call, with the arguments of arguments that join by the same word: `a | b | (c | d)` is one call of four."""
+    if call.name not in _JOINS:
         return call
-    first, *others = call.arguments
-    if not isinstance(first, _Call) or first.name != call.name:
-        return call
-    first.arguments.extend(others)
-    return first
+    joined: deque[Any] = deque()
+    for argument in call.arguments:
+        is_same = isinstance(argument, _Call) and argument.name == call.name
+        part: deque[Any] = argument.arguments if is_same else deque([argument])
+        # The shorter one is moved, so thousands cost the same from the left and from the right.
+        if len(part) > len(joined):
+            part.extendleft(reversed(joined))
+            joined = part
+        else:
+            joined.extend(part)
+    call.arguments = joined
+    return call
 
 
 class _ArrowSchema(ctypes.Structure):
@@ -189,7 +197,7 @@ def _pairs_of(schema: pa.Schema) -> list[tuple[str, str]]:
 
 def _conjuncts(node: Any) -> list[Any]:
     if isinstance(node, _Call) and node.name == "and_kleene":
-        return [part for argument in node.arguments for part in _conjuncts(argument)]
+        return list(node.arguments)
     return [node]
 
 
