@@ -404,6 +404,20 @@ def test_thousands_of_joined_conditions(operator: str, is_right: bool, file: tar
     assert file.count(joined(polars.col("rising"))) == len(numbers)
 
 
+def test_hundreds_of_conditions_inside_of_others(file: tarsia.File, table: pa.Table) -> None:
+    polars = pytest.importorskip("polars")
+
+    def nested(column: Any, least: Any) -> Any:
+        expression = column == 0
+        for number in range(1, 300):
+            expression = ((column == number) | expression) & least
+        return expression
+
+    rows = table.take(list(range(300)))
+    check(file, nested(pc.field("rising"), pc.field("rising") >= 0), rows)
+    assert file.count(nested(polars.col("rising"), polars.col("rising") >= 0)) == 300
+
+
 def test_long_expressions_are_explained(written: Any) -> None:
     file = written(pa.table({"s": ["æ" * 200, "b"]}))
     for shift in range(4):

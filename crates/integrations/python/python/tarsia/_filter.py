@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: A condition as the compiled module takes it: nested tuples, described in ``src/filter.rs``.
 Condition = tuple[Any, ...]
 
+#: Conditions inside of more others than this are left to the library. Python's own limit is not far.
+DEPTH_MAX = 100
+
 
 class Behind(Protocol):
     """An expression that its library evaluates on the rows that the scan lets pass."""

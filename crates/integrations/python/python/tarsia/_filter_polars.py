@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 
 from . import _tarsia
 from ._errors import InvalidFilter, InvalidInput
-from ._filter import Behind, Condition, all_of, said
+from ._filter import DEPTH_MAX, Behind, Condition, all_of, said
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
 if TYPE_CHECKING:
@@ -145,21 +145,23 @@ def _column(node: Any, schema: _tarsia.Schema) -> tuple[str, str] | None:
     return (name, kind) if kind is not None else None
 
 
-def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
+def _condition(node: Any, schema: _tarsia.Schema, depth: int = 0) -> Condition | None:
     """The condition that means the same for every value; None if none is known."""
+    if depth > DEPTH_MAX:
+        return None
     column = _column(node, schema)
     if column is not None:
         return ("compare", column[0], "=", True) if column[1] == "b" else None
     both = _one(node, "BinaryExpr")
     if both is not None:
-        return _binary(node, both, schema)
+        return _binary(node, both, schema, depth)
     function = _one(node, "Function")
     if function is None:
         return None
     inputs, name = function.get("input"), function.get("function")
     boolean = _one(name, "Boolean")
     if boolean == "Not":
-        part = _condition(inputs[0], schema)
+        part = _condition(inputs[0], schema, depth + 1)
         return ("not", part) if part is not None else None
     column = _column(inputs[0], schema) if inputs else None
     if column is None:
@@ -179,10 +181,10 @@ def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
     return _text_like(_one(name, "StringExpr"), column, inputs)
 
 
-def _binary(node: Any, both: dict[str, Any], schema: _tarsia.Schema) -> Condition | None:
+def _binary(node: Any, both: dict[str, Any], schema: _tarsia.Schema, depth: int) -> Condition | None:
     operator = both.get("op")
     if operator in ("And", "Or"):
-        parts = [_condition(operand, schema) for operand in _operands(node, operator)]
+        parts = [_condition(operand, schema, depth + 1) for operand in _operands(node, operator)]
         return None if None in parts else (operator.lower(), parts)
     if operator not in _COMPARISONS:
         return None

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from . import _tarsia
 from ._errors import InvalidInput
-from ._filter import Behind, Condition, all_of
+from ._filter import DEPTH_MAX, Behind, Condition, all_of
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
 if TYPE_CHECKING:
@@ -220,15 +220,17 @@ def _column(node: Any, schema: _tarsia.Schema) -> tuple[str, str] | None:
     return (node.path[0], kind) if kind is not None else None
 
 
-def _condition(node: Any, schema: _tarsia.Schema) -> Condition | None:
+def _condition(node: Any, schema: _tarsia.Schema, depth: int = 0) -> Condition | None:
     """The condition that means the same for every value; None if none is known."""
+    if depth > DEPTH_MAX:
+        return None
     if isinstance(node, _Field):
         column = _column(node, schema)
         return ("compare", column[0], "=", True) if column is not None and column[1] == "b" else None
     if not isinstance(node, _Call):
         return None
     if node.name in (*_JOINS, "invert"):
-        parts = [_condition(argument, schema) for argument in node.arguments]
+        parts = [_condition(argument, schema, depth + 1) for argument in node.arguments]
         if any(part is None for part in parts):
             return None
         if node.name == "invert":
