@@ -28,6 +28,10 @@ const NUMBER_BYTES: u32 = 8;
 /// Estimate of the nanoseconds that a value's byte takes, for conjuncts that were not evaluated yet.
 const BYTE_NANOS: f64 = 0.25;
 
+/// Nanoseconds that decoders may take to answer for a row. Where they take more, one window is decoded to see whether that
+/// takes less: most text is decoded in 6 to 16.
+const ANSWER_NANOS_MAX: f64 = 8.0;
+
 /// A filter, bound to the columns of a file.
 pub(crate) struct RowFilter {
     filter: Filter,
@@ -57,6 +61,22 @@ struct Asked {
     /// Whether a page did not answer: a kernel decodes it, or its rows lie one by one. The others are not asked then,
     /// since what was read for that would be read again.
     is_refused: AtomicBool,
+    /// What the answers cost.
+    answered: Cost,
+    /// What it costs to decode the column and to compare its values.
+    decoded: Cost,
+}
+
+impl Asked {
+    /// Whether decoding takes less time, or may do so and was not tried yet.
+    fn decodes_faster(&self) -> bool {
+        let Some(answered) = self.answered.nanos_per_row() else {
+            return false;
+        };
+        self.decoded
+            .nanos_per_row()
+            .map_or(answered > ANSWER_NANOS_MAX, |decoded| decoded < answered)
+    }
 }
 
 /// Time and rows of a conjunct, by all threads.
@@ -73,6 +93,12 @@ impl Cost {
         self.passed.fetch_add(n_passed, Ordering::Relaxed);
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// `None` before it was evaluated for a row.
+    fn nanos_per_row(&self) -> Option<f64> {
+        let rows = self.rows.load(Ordering::Relaxed);
+        (rows > 0).then(|| self.nanos.load(Ordering::Relaxed) as f64 / rows as f64)
     }
 }
 
@@ -215,7 +241,9 @@ impl RowFilter {
         // Of few rows that pass, the others need not be decoded.
         let few_pass = |asked: &Asked| PickCost::of(&asked.column).pays(so_far);
         let is_decoded_anyway = |asked: &Asked| {
-            asked.is_refused.load(Ordering::Relaxed) || is_wanted(asked) && !few_pass(asked)
+            asked.is_refused.load(Ordering::Relaxed)
+                || is_wanted(asked) && !few_pass(asked)
+                || asked.decodes_faster()
         };
         for (conjunct, known) in self.in_order() {
             let cost = &known.cost;
@@ -233,13 +261,23 @@ impl RowFilter {
                 }
                 _ => None,
             };
+            let is_answered = answered.is_some();
             let bits = match answered {
                 Some(bits) => bits,
                 None if self.decode(reader, conjunct, &mut open)? => open.evaluate(conjunct)?,
                 None => return Ok(None),
             };
             let n_passed = open.close(bits, &reader.file.session.pool)?;
-            cost.add(n_open, n_passed, start.elapsed());
+            let time = start.elapsed();
+            cost.add(n_open, n_passed, time);
+            if let Some(asked) = &known.asked {
+                let way = if is_answered {
+                    &asked.answered
+                } else {
+                    &asked.decoded
+                };
+                way.add(n_open, n_passed, time);
+            }
             if n_passed == 0 {
                 break;
             }
@@ -423,6 +461,8 @@ fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Optio
         column: column.clone(),
         test,
         is_refused: AtomicBool::new(false),
+        answered: Cost::default(),
+        decoded: Cost::default(),
     })
 }
 
