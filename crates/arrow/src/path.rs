@@ -54,6 +54,16 @@ impl LeafPath {
         &self.forms
     }
 
+    /// The numbers of the structs' fields that lead to it, outermost first, if there are only structs on the way: then a
+    /// row has at most one item. None lead to a flat column. Dictionaries and runs of structs count as structs.
+    pub fn fields_of_structs(&self) -> Option<Vec<usize>> {
+        let fields = self.steps.iter().map(|step| match step.kind {
+            StepKind::Field(number) => Some(number),
+            _ => None,
+        });
+        fields.collect()
+    }
+
     /// The Arrow type of the items; type Int8 for the type ids of a union.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
@@ -279,6 +289,8 @@ mod tests {
                 vec![Validity, Validity, ConstantLength(3)],
             ]
         );
+        let fields: Vec<_> = paths.iter().map(LeafPath::fields_of_structs).collect();
+        assert_eq!(fields, [Some(vec![0]), None, None, None, None]);
         let types: Vec<_> = paths.iter().map(LeafPath::value_type).collect();
         assert_eq!(types[1], Some(ValueType::Fixed(1)));
         assert_eq!(types[3], Some(ValueType::Fixed(0)));

@@ -1,5 +1,6 @@
 //! Conditions bound to a schema, and the rows that pass them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub struct ColumnTest {
     pub predicate: Arc<OwnedPredicate>,
     /// True if it asks for the values for which the predicate does not hold.
     pub is_negated: bool,
+}
+
+/// A column that a condition tests: where it is in the schema.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ColumnPlace {
+    /// The number of the top-level field.
+    pub field: usize,
+    /// The numbers of the fields of structs below it, from the outermost struct; none for a flat column.
+    pub path: Vec<usize>,
 }
 
 /// A condition whose columns and literals are bound.
@@ -91,6 +101,25 @@ impl Conjunct {
     /// at none, such as an `OR` of nothing, has the first field of the schema, if there is one.
     pub fn fields(&self) -> &[usize] {
         &self.fields
+    }
+
+    /// The columns that it tests, rising, each once: of structs not the whole field, but the field of theirs.
+    pub fn columns(&self) -> Vec<ColumnPlace> {
+        let mut places = BTreeSet::new();
+        let mut rest = vec![&self.node];
+        while let Some(node) = rest.pop() {
+            match node {
+                Node::Test { field, path, .. } => {
+                    places.insert(ColumnPlace {
+                        field: *field,
+                        path: path.clone(),
+                    });
+                }
+                Node::And(all) | Node::Or(all) => rest.extend(all),
+                Node::Not(inner) => rest.push(inner),
+            }
+        }
+        places.into_iter().collect()
     }
 
     /// The predicate that it asks of one column of this type, if that is all that it asks and decoders can answer it: a

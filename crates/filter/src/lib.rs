@@ -65,6 +65,6 @@ mod truth;
 
 pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
-pub use filter::{ColumnTest, Conjunct, Filter};
+pub use filter::{ColumnPlace, ColumnTest, Conjunct, Filter};
 pub use literal::Literal;
 pub use prove::{ColumnBounds, Proof};

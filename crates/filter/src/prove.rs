@@ -11,7 +11,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{ArrowError, DataType, SortOptions};
 
-use crate::filter::{Conjunct, Node};
+use crate::filter::{ColumnPlace, Conjunct, Node};
 use crate::range::{Bound, Range};
 use crate::test::{Kind, Test};
 
@@ -44,22 +44,46 @@ pub struct Proof {
 
 impl Conjunct {
     /// Proves what can be proved of `n` runs of rows. `columns` are the bounds of [`Conjunct::fields`], in their order,
-    /// `None` for columns of which nothing is known. Nothing is proved of fields of structs.
+    /// `None` for columns of which nothing is known. Nothing is proved of fields of structs
+    /// ([`Conjunct::prove_by_columns`]).
     ///
     /// # Errors
     /// Another number of columns, other numbers of runs, and bounds of other types than those that were bound.
     pub fn prove(&self, columns: &[Option<ColumnBounds>], n: usize) -> Result<Proof, ArrowError> {
+        let places = self.fields.iter().map(|field| ColumnPlace {
+            field: *field,
+            path: Vec::new(),
+        });
+        self.prove_at(&places.collect::<Vec<_>>(), columns, n)
+    }
+
+    /// Proves what can be proved of `n` runs of rows, also of fields of structs. `columns` are the bounds of
+    /// [`Conjunct::columns`], in their order, `None` for columns of which nothing is known. A field of a struct is null
+    /// where a struct around it is: such rows count in [`ColumnBounds::has_nulls`].
+    ///
+    /// # Errors
+    /// As [`Conjunct::prove`].
+    pub fn prove_by_columns(
+        &self,
+        columns: &[Option<ColumnBounds>],
+        n: usize,
+    ) -> Result<Proof, ArrowError> {
+        self.prove_at(&self.columns(), columns, n)
+    }
+
+    fn prove_at(
+        &self,
+        places: &[ColumnPlace],
+        columns: &[Option<ColumnBounds>],
+        n: usize,
+    ) -> Result<Proof, ArrowError> {
         let is_right = |it: &ColumnBounds| it.min.len() == n && it.max.len() == n;
-        if columns.len() != self.fields.len() || !columns.iter().flatten().all(is_right) {
+        if columns.len() != places.len() || !columns.iter().flatten().all(is_right) {
             return Err(ArrowError::InvalidArgumentError(
                 "bounds of other columns or runs than those of the condition".to_owned(),
             ));
         }
-        let input = Input {
-            fields: &self.fields,
-            columns,
-            n,
-        };
+        let input = Input { places, columns, n };
         let possible = self.node.possible(&input)?;
         Ok(Proof {
             all_pass: !&(&possible.no | &possible.unknown),
@@ -69,8 +93,8 @@ impl Conjunct {
 }
 
 struct Input<'a> {
-    /// The numbers of the columns' fields, rising.
-    fields: &'a [usize],
+    /// The places of the columns, rising.
+    places: &'a [ColumnPlace],
     columns: &'a [Option<ColumnBounds>],
     n: usize,
 }
@@ -131,9 +155,11 @@ impl Node {
     fn possible(&self, input: &Input<'_>) -> Result<Possible, ArrowError> {
         Ok(match self {
             Node::Test { field, path, test } => {
-                let slot = input.fields.binary_search(field).ok();
-                let bounds = slot.and_then(|slot| input.columns.get(slot)?.as_ref());
-                match bounds.filter(|_| path.is_empty()) {
+                let wanted = (*field, path.as_slice());
+                let places = input.places;
+                let slot =
+                    places.binary_search_by(|it| (it.field, it.path.as_slice()).cmp(&wanted));
+                match slot.ok().and_then(|slot| input.columns.get(slot)?.as_ref()) {
                     None => Possible::anything(input.n),
                     Some(bounds) => test.possible(bounds)?,
                 }

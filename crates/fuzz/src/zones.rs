@@ -41,6 +41,7 @@ pub fn map(bytes: &[u8]) {
         }
         let room = ZoneRoom {
             block_rows: &block_rows,
+            block_values: None,
             page_bytes: input.number() % (1 << 20),
             is_erasable,
         };

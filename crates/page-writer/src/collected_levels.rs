@@ -384,7 +384,7 @@ impl<'a> LevelsSlice<'a> {
     }
 
     /// Items of rows counted from the first of these; items count from there too.
-    pub(crate) fn items(&self, rows: Range<usize>) -> Range<usize> {
+    pub fn items(&self, rows: Range<usize>) -> Range<usize> {
         let n_levels = self.levels.levels.len();
         let base = self.levels.slot(n_levels, self.start);
         let items = self.slots(n_levels, rows);

@@ -127,6 +127,12 @@ impl ZoneCollector {
         }
     }
 
+    /// Adds rows without a value, such as those of which a struct above the column is null.
+    pub fn add_nulls(&mut self, n: u64) {
+        self.rows += n;
+        self.nulls += n;
+    }
+
     /// Adds the rows of another collector.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;

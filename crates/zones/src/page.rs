@@ -24,6 +24,8 @@ const SHARE_MAX: f64 = 0.9;
 pub struct ZoneRoom<'a> {
     /// Rows of each block.
     pub block_rows: &'a [u32],
+    /// Values of each block, if these are not as many as its rows: the other rows are null.
+    pub block_values: Option<&'a [u32]>,
     /// Bytes of all blocks.
     pub page_bytes: u64,
     /// Whether values may be erased: then which zones there are does not depend on values.
@@ -66,14 +68,19 @@ pub fn zones_of_page(
     let log2 = room.blocks_log2(form);
     let mut all = ZoneCollector::new(form);
     let mut zones = Vec::new();
+    let block_values = room.block_values.unwrap_or(room.block_rows);
+    let sum = |blocks: &[u32]| blocks.iter().map(|n| *n as usize).sum::<usize>();
     let mut start = 0;
-    for blocks in room.block_rows.chunks(1 << log2) {
-        let rows: usize = blocks.iter().map(|rows| *rows as usize).sum();
-        let range: Range<usize> = start..start + rows;
+    let blocks_per_zone = 1 << log2;
+    let blocks = room.block_rows.chunks(blocks_per_zone);
+    for (of_rows, of_values) in blocks.zip(block_values.chunks(blocks_per_zone)) {
+        let range: Range<usize> = start..start + sum(of_values);
         start = range.end;
         let mut zone = ZoneCollector::new(form);
+        let n_null = sum(of_rows).saturating_sub(range.len());
         let validity = validity.map(|bits| bits.slice(range.clone()));
         zone.add(values.slice(range), validity)?;
+        zone.add_nulls(n_null as u64);
         all.merge(&zone);
         zones.push(zone);
     }

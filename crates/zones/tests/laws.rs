@@ -203,7 +203,7 @@ proptest! {
             Some(width) => Values::Fixed(FixedSlice::new(&fixed, width.into(), rows as usize).unwrap()),
             None => Values::Bytes(BytesSlice::new(&offsets, data.as_bytes()).unwrap()),
         };
-        let room = ZoneRoom { block_rows: &blocks, page_bytes, is_erasable };
+        let room = ZoneRoom { block_rows: &blocks, block_values: None, page_bytes, is_erasable };
         let zones = zones_of_page(form, values, None, &room).unwrap();
         prop_assert!(zones.is_some());
         if let Some(zones) = &zones {
@@ -228,5 +228,44 @@ proptest! {
         }
         let cut = bytes.len() - 8;
         prop_assert!(ZoneMap::parse(&bytes[..cut], form, descriptors.iter()).is_err());
+    }
+
+    /// Rows without a value, which structs that are null give, count as nulls and move no bound.
+    #[test]
+    fn rows_without_a_value_are_null(
+        blocks in prop::collection::vec((1_u32..40, 0_u32..40), 2..50),
+        seed in any::<u64>(),
+    ) {
+        let block_rows: Vec<u32> = blocks.iter().map(|(rows, _)| *rows).collect();
+        let block_values: Vec<u32> = blocks.iter().map(|(rows, n)| *n.min(rows)).collect();
+        let n_values = block_values.iter().sum::<u32>() as usize;
+        let numbers: Vec<i64> = (0..n_values as u64)
+            .map(|i| (seed.wrapping_mul(i + 1) >> (i % 60)) as i64)
+            .collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let is_valid: Vec<bool> = (0..n_values).map(|i| seed >> (i % 64) & 1 == 1).collect();
+        let bits = bits_of(&is_valid);
+        let values = Values::Fixed(FixedSlice::new(&bytes, 8, n_values).unwrap());
+        let validity = BitSlice::new(&bits, 0, n_values).unwrap();
+        // Enough for a zone of each block.
+        let room = ZoneRoom {
+            block_rows: &block_rows,
+            block_values: Some(&block_values),
+            page_bytes: 1 << 20,
+            is_erasable: true,
+        };
+        let zones = zones_of_page(ZoneForm::Signed(8), values, Some(validity), &room).unwrap().unwrap();
+        prop_assert_eq!(zones.zones.len(), blocks.len());
+        let mut start = 0;
+        for ((zone, rows), n) in zones.zones.iter().zip(block_rows).zip(block_values) {
+            let range = start..start + n as usize;
+            start = range.end;
+            let valid: Vec<i64> = range.filter(|i| is_valid[*i]).map(|i| numbers[i]).collect();
+            prop_assert_eq!((zone.rows, zone.nulls), (rows, rows - valid.len() as u32));
+            let bound = |it: i64| Bound::new(&it.to_le_bytes(), false).unwrap();
+            let found = zone.bounds.map(|it| [it.min, it.max]);
+            let ends = valid.iter().min().zip(valid.iter().max());
+            prop_assert_eq!(found, ends.map(|(min, max)| [bound(*min), bound(*max)]));
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::*;
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_cast::cast;
 use arrow_ord::sort::sort;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 use proptest::prelude::*;
 use tarsia_filter::{ColumnBounds, Expr, Proof, col};
 
@@ -81,6 +82,23 @@ fn bounds(array: &ArrayRef, starts: &[usize], cut_to: usize) -> ColumnBounds {
     }
 }
 
+/// The field that lies below structs, null where one of them is.
+fn below_structs(column: &ArrayRef, path: &[usize]) -> ArrayRef {
+    let (mut array, mut nulls) = (column.clone(), None);
+    for number in path {
+        let parent = array.as_struct().clone();
+        nulls = NullBuffer::union(nulls.as_ref(), parent.nulls());
+        array = parent.column(*number).clone();
+    }
+    match NullBuffer::union(nulls.as_ref(), array.nulls()).filter(|_| !path.is_empty()) {
+        None => array,
+        Some(nulls) => {
+            let places = (0..array.len()).map(|i| nulls.is_valid(i).then_some(i as u64));
+            take(&array, &places.collect::<UInt64Array>(), None).unwrap()
+        }
+    }
+}
+
 /// Compares what is proved of the runs between `starts` with the rows that pass; returns how much was proved.
 #[track_caller]
 fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, strict: bool) -> usize {
@@ -103,11 +121,25 @@ fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, stri
             let is_flat = column.as_struct_opt().is_none() && !column.data_type().is_null();
             is_flat.then(|| bounds(column, starts, cut_to))
         });
-        let known: Vec<_> = known.collect();
+        let of_fields: Vec<_> = known.collect();
+        let n_runs = starts.len() - 1;
+        let by_fields = conjunct.prove(&of_fields, n_runs).unwrap();
+        let of_columns = conjunct.columns().into_iter().map(|place| {
+            let column = below_structs(batch.column(place.field), &place.path);
+            (!column.data_type().is_null()).then(|| bounds(&column, starts, cut_to))
+        });
+        let of_columns: Vec<_> = of_columns.collect();
+        let proof = conjunct.prove_by_columns(&of_columns, n_runs).unwrap();
+        // Fields of structs tell more, and nothing else.
+        assert_eq!(
+            &by_fields.some_may_pass & &proof.some_may_pass,
+            proof.some_may_pass
+        );
+        assert_eq!(&by_fields.all_pass & &proof.all_pass, by_fields.all_pass);
         let Proof {
             some_may_pass,
             all_pass,
-        } = conjunct.prove(&known, starts.len() - 1).unwrap();
+        } = proof;
         for (run, ends) in starts.windows(2).enumerate() {
             let n = passes.slice(ends[0], ends[1] - ends[0]).count_set_bits();
             let what = format!("{conjunct} for rows {ends:?}: {n} pass");
@@ -187,4 +219,37 @@ fn bounds_prove_none_and_all() {
         0
     );
     assert_eq!(check(&col("t").eq("text 1"), &batch, &starts, 6, false), 10);
+}
+
+/// A field of two structs, sorted; where one of them is null it is, whatever value lies there.
+#[test]
+fn fields_of_structs_prove_none_and_all() {
+    let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(0..100));
+    let valid = |is_null: fn(usize) -> bool| {
+        let valid: Vec<bool> = (0..100).map(|i| !is_null(i)).collect();
+        Some(NullBuffer::from(valid))
+    };
+    let of = |array: ArrayRef, name: &str, nulls| -> ArrayRef {
+        let field = arrow_schema::Field::new(name, array.data_type().clone(), true);
+        std::sync::Arc::new(StructArray::new(vec![field].into(), vec![array], nulls))
+    };
+    let inner = of(numbers, "n", valid(|i| i / 10 == 3));
+    let outer = of(inner, "t", valid(|i| i / 10 == 5 || i == 95));
+    let batch = RecordBatch::try_from_iter_with_nullable([("s", outer, true)]).unwrap();
+    let starts: Vec<usize> = (0..=10).map(|i| i * 10).collect();
+    for (expr, n_proved) in [
+        // Rows 30 to 39 and 50 to 59 have no value; of the last ten one has none.
+        (col("s.t.n").eq(5), 9),
+        (col("s.t.n").eq(35), 10),
+        (col("s.t.n").lt(50), 10),
+        (col("s.t.n").gt_eq(90), 9),
+        (col("s.t.n").gt_eq(30), 9),
+        (col("s.t.n").is_null(), 9),
+        (col("s.t.n").is_not_null(), 9),
+        // Of unknown or true parts the first decides.
+        (col("s.t.n").is_null().or(col("s.t.n").lt(1_000)), 7),
+        (Expr::Not(Box::new(col("s.t.n").lt(1_000))), 10),
+    ] {
+        assert_eq!(check(&expr, &batch, &starts, 30, false), n_proved, "{expr}");
+    }
 }

@@ -51,7 +51,9 @@ pub struct ColumnStatistics {
 /// Statistics of some fields, or of all.
 pub(crate) fn of_file(file: &OpenFile, columns: Option<&[String]>) -> Result<Statistics> {
     let projection = file.projection(columns)?;
-    read_zones(file, projection.columns.iter().map(Arc::as_ref))?;
+    // Nothing is said of the fields of structs.
+    let flat = projection.columns.iter().filter(|column| column.is_flat());
+    read_zones(file, flat.map(Arc::as_ref))?;
     let n_deleted = file.deleted().len();
     let columns = projection
         .fields

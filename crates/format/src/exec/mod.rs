@@ -36,4 +36,6 @@ pub(crate) use prepare::{
 };
 pub use schedule::ROW_NUMBER;
 pub(crate) use schedule::{Schedule, Wish};
-pub(crate) use zones::{collect_zone, extremes_by_zones, read_zones, zone_of_rows};
+pub(crate) use zones::{
+    collect_nested_zone, collect_zone, extremes_by_zones, read_zones, zone_of_rows,
+};

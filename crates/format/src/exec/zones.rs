@@ -7,16 +7,18 @@ use arrow_array::builder::{LargeStringBuilder, StringBuilder, StringViewBuilder}
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, make_array};
 use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{ArrowError, DataType};
-use tarsia_arrow::LeafBuffer;
+use arrow_schema::{ArrowError, DataType, Field};
+use tarsia_arrow::{LeafBuffer, LeafParts, assemble};
 use tarsia_codec::{BitSlice, FixedSlice, Values};
 use tarsia_filter::{ColumnBounds, Conjunct};
+use tarsia_structure::Budget;
 use tarsia_zones::{Bound, Bounds, Zone, ZoneCollector, ZoneForm};
 
-use super::fields::decode_flat;
+use super::budget::batch_budget;
+use super::fields::{decode_flat, decode_leaf};
 use super::open_file::OpenFile;
 use super::prepare::{Wanted, plan_and_fetch};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::plan::RowSelection;
 use crate::source::run_all;
 use crate::table::{Column, TableField};
@@ -57,11 +59,9 @@ pub(super) fn proved(
     fields: &[Arc<TableField>],
     n_rows: u64,
 ) -> Result<Option<Proved>> {
-    let columns = conjunct.fields().iter().map(|field| {
-        let field = fields.get(*field)?;
-        let [column] = field.columns.as_slice() else {
-            return None;
-        };
+    let places = conjunct.columns();
+    let columns = places.iter().map(|place| {
+        let column = fields.get(place.field)?.column_at(&place.path)?;
         ZonesOfColumn::new(column)
     });
     let columns: Vec<Option<ZonesOfColumn<'_>>> = columns.collect();
@@ -71,6 +71,10 @@ pub(super) fn proved(
         .flatten()
         .flat_map(|column| column.ends.iter().copied())
         .collect();
+    if places.is_empty() && n_rows > 0 {
+        // What looks at no column is the same for all rows.
+        ends.push(n_rows);
+    }
     ends.sort_unstable();
     ends.dedup();
     if ends.is_empty() || ends.last() != Some(&n_rows) {
@@ -82,7 +86,7 @@ pub(super) fn proved(
     });
     let bounds: Vec<Option<ColumnBounds>> = bounds.collect::<Result<_>>()?;
     let proof = conjunct
-        .prove(&bounds, ends.len())
+        .prove_by_columns(&bounds, ends.len())
         .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("{conjunct}: {error}")))?;
     let rows_of = |bits: &BooleanBuffer| {
         let mut start = 0;
@@ -164,7 +168,7 @@ impl<'c> ZonesOfColumn<'c> {
     }
 }
 
-/// The zone of the rows of these arrays, which a flat column was decoded to.
+/// The zone of the rows of these arrays, which a flat column or the items of a nested one were decoded to.
 pub(crate) fn collect_zone(
     column: &Column,
     form: ZoneForm,
@@ -201,7 +205,32 @@ pub(crate) fn collect_zone(
     Ok(zone)
 }
 
-/// The zone of some rows of a flat column, all of which it holds.
+/// The zone of the rows of a column below structs. Of rows of which a struct is null, it has no item.
+pub(crate) fn collect_nested_zone(
+    file: &OpenFile,
+    column: &Column,
+    form: ZoneForm,
+    mut leaf: LeafParts,
+    budget: &Budget,
+) -> Result<ZoneCollector> {
+    let n_rows = leaf.levels.first().map_or(0, |level| level.n_slots);
+    let n_items = leaf.items.rows;
+    leaf.levels.clear();
+    // The items alone: a flat column.
+    let items = Field::new(
+        column.name(),
+        column.data_type.clone(),
+        column.path.nullable(),
+    );
+    let array = assemble(&items, vec![leaf], n_items, &file.session.pool, budget)
+        .map_err(|error| while_reading(error).in_column(column.name()))?;
+    let arrays: Vec<ArrayRef> = array.into_iter().collect();
+    let mut zone = collect_zone(column, form, &arrays)?;
+    zone.add_nulls(n_rows.saturating_sub(n_items) as u64);
+    Ok(zone)
+}
+
+/// The zone of some rows of a column, all of which it holds.
 pub(crate) fn zone_of_rows(
     file: &OpenFile,
     column: &Column,
@@ -216,7 +245,17 @@ pub(crate) fn zone_of_rows(
         return Err(Error::new(ErrorKind::Corrupt, "rows without a plan"));
     };
     let read = file.column_read(column, plan, blocks);
-    match decode_flat(file, &read) {
+    let zone = match column.is_flat() {
+        true => {
+            decode_flat(file, &read).and_then(|arrays| collect_zone(column, form, &arrays.parts))
+        }
+        false => {
+            let budget = batch_budget(rows.len(), 1, || Budget::new(read.nested_bytes_max()));
+            decode_leaf(file, &read, &budget)
+                .and_then(|leaf| collect_nested_zone(file, column, form, leaf, &budget))
+        }
+    };
+    match zone {
         // More bytes than an array can number: fewer rows have fewer.
         Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.len() > 1 => {
             let (head, tail) = rows.split(rows.len() / 2);
@@ -224,7 +263,7 @@ pub(crate) fn zone_of_rows(
             zone.merge(&zone_of_rows(file, column, form, &tail)?);
             Ok(zone)
         }
-        decoded => collect_zone(column, form, &decoded?.parts),
+        zone => zone,
     }
 }
 

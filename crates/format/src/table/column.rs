@@ -86,13 +86,20 @@ pub(crate) fn leaf_names(schema: &Schema) -> Result<Vec<String>> {
 }
 
 impl Stored {
-    /// How the values of its column at `path` are compared for zones; `None` for columns that have none: nested ones,
-    /// packed structs, and those of types without zones.
+    /// How the values of its column at `path` are compared for zones; `None` for columns that have none: those below
+    /// anything but structs, packed structs, and those of types without zones.
     pub(crate) fn zone_form(&self, path: &LeafPath) -> Option<ZoneForm> {
-        match path.is_flat() && self.packing.is_none() {
-            true => form_of(&self.data_type),
-            false => None,
+        if self.packing.is_some() {
+            return None;
         }
+        let mut data_type = &self.data_type;
+        for field in path.fields_of_structs()? {
+            let DataType::Struct(fields) = data_type else {
+                return None;
+            };
+            data_type = fields.get(field)?.data_type();
+        }
+        form_of(data_type)
     }
 }
 

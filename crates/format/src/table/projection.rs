@@ -58,6 +58,32 @@ impl Projection {
     }
 }
 
+impl TableField {
+    /// The column of the field that the numbers of structs' fields lead to; `None` for paths to anything else, and in
+    /// packed structs.
+    pub(crate) fn column_at(&self, path: &[usize]) -> Option<&Arc<Column>> {
+        let is_packed = |column: &Arc<Column>| column.packing.is_some();
+        if self.columns.iter().any(is_packed) {
+            return None;
+        }
+        let (mut data_type, mut before) = (self.field.data_type(), 0);
+        for number in path {
+            let DataType::Struct(fields) = data_type else {
+                return None;
+            };
+            let first = fields.iter().take(*number);
+            before += first
+                .map(|field| n_leaves(field.data_type()))
+                .sum::<usize>();
+            data_type = fields.get(*number)?.data_type();
+        }
+        match n_leaves(data_type) {
+            1 => self.columns.get(before),
+            _ => None,
+        }
+    }
+}
+
 /// The fields that names lead to. If several names lead into one field, it is there once, at the position of the first
 /// name, with all that the names select.
 fn named(catalog: &Catalog, hand: &AtHand<'_>, names: &[String]) -> Step<Vec<Arc<TableField>>> {

@@ -498,9 +498,9 @@ impl WriteOptions {
         self
     }
 
-    /// Says whether flat columns that do not say otherwise ([`ColumnOptions::with_zones`]) have zones: the smallest and
-    /// the largest value, nulls and NaNs of every run of at most 16 blocks, by which filters pass over blocks. An
-    /// erasure computes them anew from what is left. Default true.
+    /// Says whether flat columns and flat fields of structs that do not say otherwise ([`ColumnOptions::with_zones`])
+    /// have zones: the smallest and the largest value, nulls and NaNs of every run of at most 16 blocks, by which
+    /// filters pass over blocks. An erasure computes them anew from what is left. Default true.
     ///
     /// ```
     /// use tarsia::{ColumnOptions, WriteOptions};

@@ -15,8 +15,22 @@ pub(super) fn of_page(
     page: &EncodedPage,
     is_erasable: bool,
 ) -> Result<Vec<u8>> {
+    let block_rows = rows_of_blocks(page);
+    // A struct that is null has no items below it.
+    let block_values = input.levels.map(|levels| {
+        let mut start = 0;
+        let items = block_rows.iter().map(|rows| {
+            let end = start + *rows as usize;
+            let items = levels.items(start..end).len();
+            start = end;
+            // At most as many as rows.
+            items as u32
+        });
+        items.collect::<Vec<u32>>()
+    });
     let room = ZoneRoom {
-        block_rows: &rows_of_blocks(page),
+        block_rows: &block_rows,
+        block_values: block_values.as_deref(),
         page_bytes: page.bytes.len() as u64,
         is_erasable,
     };

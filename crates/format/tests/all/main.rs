@@ -56,3 +56,4 @@ mod windows;
 mod writer;
 mod writer_memory;
 mod zones;
+mod zones_of_structs;

@@ -77,6 +77,31 @@ fn pages(bytes: &[u8]) -> &[u8] {
     &bytes[metadata::limits::HEADER_BYTES..footer.meta_place as usize]
 }
 
+/// The names of the columns that have zone maps, and the bytes of these.
+fn zone_maps(bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let committed = bytes.len() as u64;
+    let tail = &bytes[bytes.len() - metadata::limits::POSTSCRIPT_BYTES..];
+    let footer = Postscript::footer_range(tail, committed).unwrap();
+    let footer = &bytes[footer.start as usize..footer.end as usize];
+    let postscript = Postscript::parse(tail, committed, footer).unwrap();
+    let footer = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
+    let place = footer.records_range(&postscript);
+    let mut records = metadata::Records::new(
+        &bytes[place.start as usize..place.end as usize],
+        footer.n_nodes,
+    );
+    let mut maps = Vec::new();
+    while let Some(record) = records.next() {
+        let record = record.unwrap();
+        if let Some(zones) = record.column.and_then(|column| column.zones) {
+            let start = zones.place as usize;
+            let map = &bytes[start..start + zones.length as usize];
+            maps.push((record.path.to_vec(), map.to_vec()));
+        }
+    }
+    maps
+}
+
 fn erased(batch: &RecordBatch, options: &WriteOptions) -> Vec<u8> {
     let file = open(write(batch, options.clone()));
     file.verify().unwrap();
@@ -96,6 +121,12 @@ fn twins_are_equal_after_the_erasure() {
     let (one, other) = (table(false), table(true));
     let (a, b) = (erased(&one, &strict), erased(&other, &strict));
     assert!(pages(&a) == pages(&b), "strict twins differ");
+    let of_pairs = metadata::encode_path(&["pair", "id"]).unwrap();
+    assert!(zone_maps(&a).iter().any(|(path, _)| *path == of_pairs));
+    assert!(
+        zone_maps(&a) == zone_maps(&b),
+        "zones of strict twins differ"
+    );
     let audit = open(a).audit().unwrap();
     assert!(audit.is_clean());
     assert!(

@@ -11,11 +11,11 @@ use tarsia_zones::{PageZones, ZoneCollector, ZoneForm};
 use super::report::corrupt;
 use crate::error::{ErrorKind, Result};
 use crate::exec::{
-    OpenFile, batch_budget, batch_rows_of, blocks_of, collect_zone, decode_flat, decode_leaf,
-    plan_rows, read_zones,
+    OpenFile, batch_budget, batch_rows_of, blocks_of, collect_nested_zone, collect_zone,
+    decode_flat, decode_leaf, plan_rows, read_zones,
 };
 use crate::plan::{PageNumber, Plan};
-use crate::table::{Column, Page};
+use crate::table::Column;
 use crate::threads::in_order;
 
 /// Decodes the rows of a page, and compares the nulls with those of its blocks' headers, and its zones with the rows.
@@ -25,15 +25,14 @@ pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u
     let nulls: Vec<_> = stated.iter().map(|_| AtomicU64::new(0)).collect();
     let zones = zones_of(file, column, number)?;
     let form = zones.and(column.zones.as_ref()).map(|zones| zones.form);
-    let steps = match zones.filter(|zones| zones.blocks_log2.is_some()) {
-        Some(zones) => zones.ranges(page.rows().start).collect(),
-        None => steps(file, column, page, number)?,
-    };
+    let of_blocks = zones.filter(|zones| zones.blocks_log2.is_some());
+    let steps = steps(file, column, number, of_blocks)?;
     let found = in_order(&file.session.threads, &steps, |rows| {
         decodes(file, column, rows.clone(), &nulls, form)
     })?;
-    if let Some(zones) = zones {
-        check_zones(zones, found.iter().flatten())?;
+    if let (Some(zones), Some(form)) = (zones, form) {
+        let found = steps.iter().zip(found.iter().flatten());
+        check_zones(zones, form, page.rows().start, found)?;
     }
     for (block, (found, stated)) in (0..).zip(nulls.into_iter().zip(stated)) {
         let found = found.into_inner();
@@ -45,12 +44,21 @@ pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u
     Ok(())
 }
 
-/// The rows of a page in runs that are decoded at once. Of a nested page with nulls each is a block: how many items of
-/// a block are null does not show in the rows of several.
-fn steps(file: &OpenFile, column: &Column, page: &Page, number: usize) -> Result<Vec<Range<u64>>> {
+/// The rows of a page in runs that are decoded at once, each in one of the zones. Of a nested page with nulls each is a
+/// block: how many items of a block are null does not show in the rows of several.
+fn steps(
+    file: &OpenFile,
+    column: &Column,
+    number: usize,
+    zones: Option<&PageZones>,
+) -> Result<Vec<Range<u64>>> {
+    let page = column.page(number)?;
     let rows = page.descriptor.row_range();
     let meta = page.description.meta()?;
     if column.is_flat() || meta.layers.is_empty() {
+        if let Some(zones) = zones {
+            return Ok(zones.ranges(rows.start).collect());
+        }
         let step_rows = batch_rows_of(column.row_bytes(), 1);
         let starts = rows.clone().step_by(step_rows);
         let steps = starts.map(|start| start..rows.end.min(start + step_rows as u64));
@@ -71,30 +79,23 @@ fn zones_of<'c>(file: &OpenFile, column: &'c Column, page: usize) -> Result<Opti
     Ok(map.and_then(|map| map.pages.get(page)?.as_ref()))
 }
 
-/// Compares the zones of a page with what its rows are: those of each zone, or, for a page that is one zone, those of
-/// its steps.
+/// Compares the zones of a page that begins with row `first` with what was found in its steps.
 fn check_zones<'z>(
     zones: &PageZones,
-    found: impl Iterator<Item = &'z ZoneCollector>,
+    form: ZoneForm,
+    first: u64,
+    found: impl Iterator<Item = (&'z Range<u64>, &'z ZoneCollector)>,
 ) -> Result<()> {
-    let whole;
-    let found: Vec<&ZoneCollector> = match zones.blocks_log2 {
-        Some(_) => found.collect(),
-        None => {
-            let mut steps = found.cloned();
-            whole = steps.next().map(|first| {
-                steps.fold(first, |mut all, step| {
-                    all.merge(&step);
-                    all
-                })
-            });
-            whole.iter().collect()
+    let mut found = found.peekable();
+    let ranges = zones.ranges(first);
+    for (number, (stated, rows)) in zones.zones.iter().zip(ranges).enumerate() {
+        let mut all = ZoneCollector::new(form);
+        while let Some((_, step)) = found.next_if(|(step, _)| step.start < rows.end) {
+            all.merge(step);
         }
-    };
-    for (number, (stated, found)) in zones.zones.iter().zip(found).enumerate() {
-        let found = found.zone(stated.rows);
-        if *stated != found {
-            let what = format!("zone {number} states {stated:?}, and its rows are {found:?}");
+        let all = all.zone(stated.rows);
+        if *stated != all {
+            let what = format!("zone {number} states {stated:?}, and its rows are {all:?}");
             return Err(corrupt(what));
         }
     }
@@ -124,7 +125,7 @@ fn decodes(
         false => {
             let of_row = || Budget::new(read.nested_bytes_max());
             let budget = batch_budget(rows.end - rows.start, 1, of_row);
-            decode_leaf(file, &read, &budget).map(|leaf| {
+            decode_leaf(file, &read, &budget).and_then(|leaf| {
                 let of_block = plan
                     .parts
                     .first()
@@ -132,7 +133,8 @@ fn decodes(
                 if let Some(of_block) = of_block {
                     of_block.fetch_add(leaf.items.null_count as u64, Ordering::Relaxed);
                 }
-                None
+                let zone = form.map(|form| collect_nested_zone(file, column, form, leaf, &budget));
+                zone.transpose()
             })
         }
     };
