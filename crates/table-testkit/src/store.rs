@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tarsia_io::{
-    Capabilities, Get, Got, List, ListPage, ObjectMeta, PutIfAbsent, Store, StoreError,
-    StoreErrorKind, StoreFuture, StoreOperation, Upload, check_key,
+    Access, Capabilities, Get, Got, List, ListPage, ObjectMeta, PutIfAbsent, ReadOptions, Store,
+    StoreError, StoreErrorKind, StoreFuture, StoreOperation, Upload, check_key,
 };
 use tarsia_testkit::rng::Rng;
 
@@ -90,6 +90,7 @@ struct Shared {
     n_changes: u64,
     clock: SystemTime,
     capabilities: Capabilities,
+    is_local: bool,
     script: Script,
     late: Vec<Late>,
     calls: Vec<Answered>,
@@ -208,6 +209,7 @@ impl SimulatedStore {
                 n_changes: 0,
                 clock: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
                 capabilities: Capabilities::ALL,
+                is_local: false,
                 script: Box::new(script),
                 late: Vec::new(),
                 calls: Vec::new(),
@@ -227,6 +229,12 @@ impl SimulatedStore {
     /// Goes on with another script.
     pub fn script(&self, script: impl FnMut(&Call) -> Fault + Send + 'static) {
         self.lock().script = Box::new(script);
+    }
+
+    /// Reads files as those in memory are read, or as those of a slow server, of which each scan begins a thread that
+    /// reads ahead. Unless set, the latter.
+    pub fn set_local(&self, is_local: bool) {
+        self.lock().is_local = is_local;
     }
 
     /// Takes abilities away: the methods then answer [`StoreErrorKind::Unsupported`].
@@ -433,6 +441,14 @@ impl Store for SimulatedStore {
 
     fn capabilities(&self) -> Capabilities {
         self.lock().capabilities
+    }
+
+    fn read_options(&self, access: Access) -> ReadOptions {
+        match (self.lock().is_local, access) {
+            (true, _) => ReadOptions::LOCAL,
+            (false, Access::Take) => ReadOptions::REMOTE_TAKE,
+            (false, Access::Scan) => ReadOptions::REMOTE_SCAN,
+        }
     }
 
     fn get(&self, get: Get) -> StoreFuture<Got> {

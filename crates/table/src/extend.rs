@@ -68,8 +68,8 @@ pub(crate) async fn extend(
     let mut next = following(tip_id, tip, merged, said)?;
     next.schema = schema_after(desk, objects, tip, &changes, &mut puts).await?;
     add_changes(desk, objects, &mut next, changes).await?;
-    spill_own(&mut next, tip.seq + 1, &mut puts)?;
-    spill_inline(&mut next, &mut puts)?;
+    spill_own(objects, &mut next, tip.seq + 1, &mut puts)?;
+    spill_inline(objects, &mut next, &mut puts)?;
     merge_tiers(desk, objects, &mut next, &mut puts).await?;
     finished(next, puts)
 }
@@ -85,7 +85,7 @@ pub(crate) async fn compacted(
 ) -> Result<Option<Built>> {
     let mut next = following(tip_id, tip, None, said)?;
     let highest = next.manifests.iter().map(|row| row.tier).max();
-    if n_runs(&next.manifests) + usize::from(!next.entries.is_empty()) <= 1 {
+    if runs_of(tip) <= 1 {
         return Ok(None);
     }
     let change = NewChange {
@@ -269,14 +269,19 @@ fn count(next: &mut Commit, entries: &[Entry]) {
     }
 }
 
-fn is_too_much(entries: &[Entry]) -> bool {
+fn is_too_much(objects: &Objects, entries: &[Entry]) -> bool {
     let n_bytes: usize = entries.iter().map(Entry::inline_bytes).sum();
-    entries.len() > limits::INLINE_ENTRIES_MAX || n_bytes > limits::INLINE_ENTRY_BYTES_MAX
+    entries.len() > objects.inline_entries_max() || n_bytes > limits::INLINE_ENTRY_BYTES_MAX
 }
 
 /// Writes the entries of the changes as manifests if they are many.
-fn spill_own(next: &mut Commit, first_seq: u64, puts: &mut Vec<Need>) -> Result<()> {
-    if is_too_much(&next.own_entries) {
+fn spill_own(
+    objects: &Objects,
+    next: &mut Commit,
+    first_seq: u64,
+    puts: &mut Vec<Need>,
+) -> Result<()> {
+    if is_too_much(objects, &next.own_entries) {
         let entries = std::mem::take(&mut next.own_entries);
         let lowest = entries.iter().map(|entry| entry.low).min();
         let base = lowest.map_or(first_seq, |lowest| lowest.min(first_seq));
@@ -288,7 +293,7 @@ fn spill_own(next: &mut Commit, first_seq: u64, puts: &mut Vec<Need>) -> Result<
 }
 
 /// Writes the older entries as manifests if they and those of the changes are many.
-fn spill_inline(next: &mut Commit, puts: &mut Vec<Need>) -> Result<()> {
+fn spill_inline(objects: &Objects, next: &mut Commit, puts: &mut Vec<Need>) -> Result<()> {
     next.entries = without_pairs(std::mem::take(&mut next.entries));
     let both: Vec<Entry> = next
         .entries
@@ -296,7 +301,7 @@ fn spill_inline(next: &mut Commit, puts: &mut Vec<Need>) -> Result<()> {
         .chain(&next.own_entries)
         .cloned()
         .collect();
-    if is_too_much(&both) && !next.entries.is_empty() {
+    if is_too_much(objects, &both) && !next.entries.is_empty() {
         let entries = std::mem::take(&mut next.entries);
         let base = entries.iter().map(|entry| entry.low).min().unwrap_or(0);
         let rows = manifests_of(entries, 0, base, puts)?;
@@ -342,6 +347,12 @@ fn without_pairs(entries: Vec<Entry>) -> Vec<Entry> {
         is_newest && (entry.op == EntryOp::Add || !added.contains(&entry.file))
     };
     entries.into_iter().filter(is_kept).collect()
+}
+
+/// Sorted runs that the entries of a state lie in: those of manifests, and one of those in the commit.
+pub(crate) fn runs_of(commit: &Commit) -> usize {
+    let has_inline = !commit.entries.is_empty() || !commit.own_entries.is_empty();
+    n_runs(&commit.manifests) + usize::from(has_inline)
 }
 
 /// Runs that manifests are the pieces of, in their order: all pieces of a run but its last are full.

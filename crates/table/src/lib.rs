@@ -52,7 +52,7 @@
 //! in which the steps of several writers may happen.
 //!
 //! # What this crate does not do
-//! It has no primary keys and no equality updates yet. It starts no thread and knows no runtime.
+//! It has no primary keys yet. It starts no thread and knows no runtime.
 #![forbid(unsafe_code)]
 
 mod clash;
@@ -109,5 +109,5 @@ pub use steps::{Answer, Need, Step, Steps};
 pub use table::{Diff, DiffEntry, LogEntry, MAIN, Table};
 /// The objects of tables.
 pub use tarsia_table_meta as meta;
-pub use transaction::{Entries, Transaction};
+pub use transaction::{Entries, Matched, Transaction, Unmatched};
 pub use write::FileOptions;

@@ -1,6 +1,7 @@
 //! Objects below `meta`: found by their digest, checked, and kept.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tarsia_table_meta::names::ObjectKind;
@@ -26,6 +27,7 @@ pub(crate) struct Objects {
     schemas: Kept<TableSchema>,
     objects: Kept<SchemaObject>,
     manifests: Kept<ManifestFile>,
+    inline_entries_max: AtomicUsize,
 }
 
 struct Kept<T>(Mutex<HashMap<ObjectId, Arc<T>>>, usize);
@@ -59,7 +61,18 @@ impl Objects {
             schemas: Kept::new(SCHEMAS_KEPT),
             objects: Kept::new(SCHEMAS_KEPT),
             manifests: Kept::new(MANIFESTS_KEPT),
+            inline_entries_max: AtomicUsize::new(limits::INLINE_ENTRIES_MAX),
         }
+    }
+
+    /// Most entries that a new commit holds itself.
+    pub(crate) fn inline_entries_max(&self) -> usize {
+        self.inline_entries_max.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_inline_entries_max(&self, n_entries: usize) {
+        let n_entries = n_entries.min(limits::INLINE_ENTRIES_MAX);
+        self.inline_entries_max.store(n_entries, Ordering::Relaxed);
     }
 
     /// A commit; `None` if there is no such object.

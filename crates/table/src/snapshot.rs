@@ -9,6 +9,7 @@ use tarsia_table_meta::{Commit, Entry, ObjectId, TableSchema};
 
 use crate::drive::drive;
 use crate::error::{Error, Result};
+use crate::extend::runs_of;
 use crate::objects::Objects;
 use crate::plan::{PlannedFile, Pruner, plan};
 use crate::steps::{Desk, Steps};
@@ -86,6 +87,12 @@ impl Snapshot {
             .into_iter()
             .map(|file| file.entry)
             .collect())
+    }
+
+    /// How many sorted runs the descriptions of the files lie in. A plan of one partition reads a part of each;
+    /// [`Table::compact_metadata`](crate::Table::compact_metadata) makes them one.
+    pub fn metadata_runs(&self) -> usize {
+        runs_of(&self.commit)
     }
 
     /// The partition of a file as people read it: `day(time)=2026-05-01`.

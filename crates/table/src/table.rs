@@ -192,6 +192,14 @@ impl Table {
         }
     }
 
+    /// Commits that this handle and its clones make hold at most so many descriptions of files themselves; more lie in
+    /// manifests. Unless given, and at most, 256. Fewer make smaller commits and more objects.
+    #[must_use]
+    pub fn inline_entries_max(self, n_entries: usize) -> Self {
+        self.shared.objects.set_inline_entries_max(n_entries);
+        self
+    }
+
     /// The table's id and the time when it was made.
     pub fn root(&self) -> &TableRoot {
         &self.root

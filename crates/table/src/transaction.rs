@@ -1,6 +1,7 @@
 //! Transactions: changes that are made with a state in view, and committed once.
 
 mod update;
+mod update_by;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use crate::spec::{AlterField, CommitInfo, said};
 use crate::steps::{Need, Steps};
 use crate::table_file::TableFile;
 use crate::write::{FileOptions, RowWriter};
+
+pub use update_by::{Matched, Unmatched};
 
 /// Descriptions of files that a task wrote, as bytes that can be sent to the process that commits them.
 ///

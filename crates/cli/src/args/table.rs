@@ -43,7 +43,7 @@ pub enum TableCommand {
     Scan(TableScan),
     /// Delete the rows of a branch for which a condition is true
     Delete(TableDelete),
-    /// Give the rows of a branch for which a condition is true new values
+    /// Give rows of a branch new values: those for which a condition is true, or those that a file names
     Update(TableUpdate),
     /// Add a column, with a default for the rows that are there
     AddColumn(TableAddColumn),

@@ -7,6 +7,8 @@ use tarsia_filter::{Comparison, Expr, Literal};
 
 use super::condition::{Condition, parse_condition};
 use super::said::Said;
+use super::selections::{Names, parse_names};
+use super::text::TextOptions;
 use crate::place::Place;
 
 /// Arguments of `tarsia table update`.
@@ -14,22 +16,53 @@ use crate::place::Place;
 #[command(after_help = "\
 Example:
   tarsia table update ads --set clicks=0 --set \"note='bot'\" --where \"user_id = 42\" -m 'no clicks of bots'
+  tarsia table update ads --by ad_id --from scores.parquet -m 'scores of May'
 
 Values are written as in conditions: numbers, 'text', TRUE, FALSE, X'0aff', DATE '2026-05-01'; NULL takes a value away.
-No data file is rewritten: the new values lie in a file of their own, and a scan joins both.")]
+With --by the rows whose values of these columns are those of a row of the file get its other columns. No data file is
+rewritten: the new values lie in a file of their own, and a scan joins both.")]
 pub struct TableUpdate {
     /// Folder or URL of the table
     pub table: Place,
     /// A column and its new value; may be given for several columns
-    #[arg(long, required = true, value_name = "COLUMN=VALUE", value_parser = parse_assignment)]
+    #[arg(
+        long,
+        required_unless_present = "by",
+        requires = "condition",
+        value_name = "COLUMN=VALUE",
+        value_parser = parse_assignment
+    )]
     pub set: Vec<(String, Literal)>,
     /// Rows to update: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads the condition from a file
     #[arg(
         long = "where",
+        requires = "set",
         value_name = "CONDITION",
         value_parser = OsStringValueParser::new().try_map(parse_condition)
     )]
-    pub condition: Condition,
+    pub condition: Option<Condition>,
+    /// Columns that name rows, such as ad_id or user,day: each row of the file is about the rows of the table that have
+    /// the same values
+    #[arg(
+        long,
+        value_name = "A,B",
+        requires = "from",
+        conflicts_with_all = ["set", "condition"],
+        value_parser = parse_names
+    )]
+    pub by: Option<Names>,
+    /// A file with these columns and new values of others: .tarsia, .parquet, .arrow, .feather, .csv, .jsonl or .ndjson
+    #[arg(long, value_name = "FILE", requires = "by")]
+    pub from: Option<Place>,
+    /// Leave out rows of the file that no row of the table matches; unless given, they are an error
+    #[arg(long, requires = "by")]
+    pub skip_unmatched: bool,
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub text: TextOptions,
     /// Branch to write to
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
@@ -89,15 +122,20 @@ pub struct TableAddColumn {
 #[command(after_help = "\
 Example:
   tarsia table compact ads --max-bytes 10737418240
+  tarsia table compact ads --metadata
 
 Small data files of a partition become one, with updates put in and deleted rows left out. No row changes. The files
-that are replaced stay for older states.")]
+that are replaced stay for older states. With --metadata no data file is read: the descriptions of all files become one
+sorted run, so that a plan of one partition reads one or two objects.")]
 pub struct TableCompact {
     /// Folder or URL of the table
     pub table: Place,
     /// Branch to compact
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
+    /// Put the descriptions of all files into one sorted run, and leave the files as they are
+    #[arg(long, conflicts_with_all = ["max_bytes", "small_bytes", "condition"])]
+    pub metadata: bool,
     /// Read at most so many bytes of data files, and leave the rest for another time
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,

@@ -354,3 +354,128 @@ fn columns_are_updated_and_files_compacted() {
     assert_eq!(count("clicks IN (3, 1, 7, 2)"), "4");
     folder.run(&["table", "fsck", "ads", "--digests"]).ok();
 }
+
+#[test]
+fn descriptions_of_files_become_one_run() {
+    let folder = Folder::default();
+    let rows = |first: u64| {
+        (first..first + 300)
+            .map(|n| format!("{n},{n}\n"))
+            .collect::<String>()
+    };
+    folder.write("low.csv", format!("p,v\n{}", rows(0)));
+    folder.write("high.csv", format!("p,v\n{}", rows(200)));
+    let create = [
+        "table",
+        "create",
+        "t",
+        "--like",
+        "low.csv",
+        "--partition-by",
+        "p",
+    ];
+    folder.run(&create).ok();
+    for file in ["low.csv", "high.csv"] {
+        folder.run(&["table", "append", "t", file]).ok();
+    }
+    let compact = ["table", "compact", "t", "--metadata", "--json"];
+    let run = |more: &[&str]| folder.run(&[&compact[..], more].concat()).json();
+    let due = run(&["--dry-run"]);
+    assert_eq!(
+        (&due["runs_before"], &due["commit"]),
+        (&2.into(), &Value::Null)
+    );
+    let done = run(&[]);
+    assert_eq!(
+        (&done["runs_before"], &done["runs_after"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(
+        (&done["manifests_before"], &done["manifests_after"]),
+        (&2.into(), &1.into())
+    );
+    let log = folder.run(&["table", "log", "t", "--json"]).json();
+    assert_eq!(
+        (&log[0]["entry"]["commit"], &log[0]["what"]),
+        (&done["commit"], &"compact".into())
+    );
+    let scan = ["table", "scan", "t", "--count", "--where", "p = 250"];
+    assert_eq!(folder.run(&scan).ok(), "2\n");
+    // There is nothing left to do, and that is no error.
+    let again = run(&["--dry-run"]);
+    assert_eq!(again["runs_before"], 1);
+    assert_eq!(run(&[])["commit"], Value::Null);
+    let text = folder.run(&["table", "compact", "t", "--metadata"]).ok();
+    assert!(text.contains("one run already"), "{text}");
+    let both = ["table", "compact", "t", "--metadata", "--max-bytes", "5"];
+    assert!(folder.run(&both).fails(2).contains("--max-bytes"));
+}
+
+#[test]
+fn rows_get_the_values_of_a_file_by_their_keys() {
+    let folder = folder();
+    append(&folder, "may.csv", "main", "clicks of May");
+    folder.write(
+        "new.csv",
+        "clicks,country,note\n90,NL,bot\n5,BE,\n1,XX,nobody\n",
+    );
+    folder
+        .run(&["table", "add-column", "ads", "note", "--type", "Utf8"])
+        .ok();
+    let update = |more: &[&str]| {
+        let args = [
+            "table", "update", "ads", "--from", "new.csv", "--by", "clicks",
+        ];
+        folder.run(&[&args[..], more].concat())
+    };
+    // A key that is a column of partitions is no obstacle, new values of one are.
+    assert!(
+        update(&[])
+            .fails(2)
+            .contains("partitioned by field `country`")
+    );
+    folder.write("new.csv", "country,note\nNL,bot\nBE,\nXX,nobody\n");
+    let by = [
+        "table", "update", "ads", "--by", "country", "--from", "new.csv",
+    ];
+    let update = |more: &[&str]| folder.run(&[&by[..], more].concat());
+    let refused = update(&[]).fails(2);
+    assert!(refused.contains("key `country` of row 2"), "{refused}");
+    let dry: Value = update(&["--skip-unmatched", "--dry-run", "--json"]).json();
+    let counts = |it: &Value| (it["rows"].clone(), it["unmatched"].clone());
+    assert_eq!(counts(&dry), (4.into(), 1.into()));
+    assert_eq!(dry["commit"], Value::Null);
+    let count = |condition: &str| {
+        let scan = ["table", "scan", "ads", "--count", "--where", condition];
+        folder.run(&scan).ok().trim().to_owned()
+    };
+    assert_eq!(count("note = 'bot'"), "0");
+    let done = update(&["--skip-unmatched", "-m", "notes"]).ok();
+    assert!(done.contains("rows of the file left out"), "{done}");
+    assert_eq!(count("note = 'bot'"), "3");
+    assert_eq!(count("note IS NULL"), "3");
+    folder.write("twice.csv", "clicks,country,note\n3,NL,x\n3,NL,y\n");
+    let twice = [
+        "table",
+        "update",
+        "ads",
+        "--by",
+        "country,clicks",
+        "--from",
+        "twice.csv",
+    ];
+    let refused = folder.run(&twice).fails(2);
+    assert!(
+        refused.contains("row 1 has the same keys `country`, `clicks` as row 0"),
+        "{refused}"
+    );
+    for wrong in [&["--set", "clicks=1"][..], &["--where", "clicks = 1"]] {
+        update(wrong).fails(2);
+    }
+    folder
+        .run(&["table", "update", "ads", "--by", "country"])
+        .fails(2);
+    folder
+        .run(&["table", "update", "ads", "--set", "clicks=1"])
+        .fails(2);
+}

@@ -13,7 +13,7 @@ use tarsia::{RowSelection, RowSet};
 use tarsia_filter::{Expr, Literal};
 use tarsia_table_meta::{FieldId, FileId, Partition, TableField};
 
-use super::Transaction;
+use super::{FoundRows, Transaction};
 use crate::error::{Error, Result};
 use crate::origins::{names_of, segments};
 use crate::plan::PlannedFile;
@@ -43,6 +43,14 @@ struct Chosen {
 
 /// Where the new values of a row are: its name, a batch, a row of it.
 type Placed = (Origin, usize, usize);
+
+/// Rows of one origin and where their new values are, in the order of their positions.
+#[derive(Debug, Default)]
+pub(super) struct PlacedRows {
+    pub(super) rows: Vec<Placed>,
+    /// Rows of the file, if all that are not deleted are there.
+    pub(super) dense: Option<u64>,
+}
 
 impl Transaction {
     /// Gives the rows of the state in view for which a condition is true new values. Returns the number of rows.
@@ -146,23 +154,29 @@ impl Transaction {
             let set = wanted.entry(origin.file).or_default();
             set.insert_range(origin.position..origin.position.saturating_add(1));
         }
-        let mut partitions: BTreeMap<Partition, Vec<&[Placed]>> = BTreeMap::new();
+        let mut partitions: BTreeMap<Partition, Vec<PlacedRows>> = BTreeMap::new();
         let found = self.find_rows(&wanted)?;
         let found = found.iter().flat_map(|it| {
             let origins = it.planned.origins().iter();
-            origins.map(|origin| (*origin, &it.planned.entry.partition))
+            origins.map(move |origin| (*origin, it))
         });
-        let found: HashMap<FileId, &Partition> = found.collect();
+        let found: HashMap<FileId, &FoundRows> = found.collect();
         for of_file in rows.chunk_by(|(one, ..), (other, ..)| one.file == other.file) {
             let file = of_file.first().map(|(origin, ..)| origin.file);
-            if let Some(partition) = file.and_then(|file| found.get(&file)) {
-                let partition = (*partition).clone();
+            if let Some(found) = file.and_then(|file| found.get(&file)) {
+                let entry = &found.planned.entry;
+                let is_all = entry.origins.is_empty() && found.rows.len() == found.live.len();
+                let of_file = PlacedRows {
+                    rows: of_file.to_vec(),
+                    dense: is_all.then_some(entry.rows),
+                };
+                let partition = entry.partition.clone();
                 partitions.entry(partition).or_default().push(of_file);
             }
         }
         for (partition, files) in partitions {
             let mut writers = Writers::new(&of, &partition);
-            for of_file in files {
+            for of_file in &files {
                 write_placed(&mut writers, of_file, &batches)?;
             }
             self.updated.extend(writers.finish()?);
@@ -293,7 +307,7 @@ impl Transaction {
         Ok(units)
     }
 
-    fn note_reads(&mut self, fields: &[FieldId], planned: &PlannedFile) {
+    pub(super) fn note_reads(&mut self, fields: &[FieldId], planned: &PlannedFile) {
         for id in fields {
             let files = self.reads.entry(*id).or_default();
             files.extend(planned.origins());
@@ -301,7 +315,7 @@ impl Transaction {
     }
 
     /// The fields of an update by their names.
-    fn update_fields(&self, names: &[&str]) -> Result<UpdateFields> {
+    pub(super) fn update_fields(&self, names: &[&str]) -> Result<UpdateFields> {
         if names.is_empty() {
             return Err(Error::invalid("an update of no field"));
         }
@@ -335,14 +349,14 @@ impl Transaction {
 }
 
 /// Writers of the update files of a partition: dense and sparse targets lie in different files.
-struct Writers {
+pub(super) struct Writers {
     dense: UpdateWriter,
     sparse: UpdateWriter,
     is_dense: bool,
 }
 
 impl Writers {
-    fn new(of: &UpdateFields, partition: &Partition) -> Self {
+    pub(super) fn new(of: &UpdateFields, partition: &Partition) -> Self {
         Self {
             dense: UpdateWriter::new(of.clone(), partition.clone(), true),
             sparse: UpdateWriter::new(of.clone(), partition.clone(), false),
@@ -373,7 +387,7 @@ impl Writers {
         }
     }
 
-    fn finish(self) -> Result<Vec<tarsia_table_meta::Entry>> {
+    pub(super) fn finish(self) -> Result<Vec<tarsia_table_meta::Entry>> {
         let mut entries = self.dense.finish()?;
         entries.extend(self.sparse.finish()?);
         Ok(entries)
@@ -381,11 +395,16 @@ impl Writers {
 }
 
 /// Writes the new values of one file's rows.
-fn write_placed(writers: &mut Writers, rows: &[Placed], batches: &[Vec<ArrayRef>]) -> Result<()> {
+pub(super) fn write_placed(
+    writers: &mut Writers,
+    placed: &PlacedRows,
+    batches: &[Vec<ArrayRef>],
+) -> Result<()> {
+    let PlacedRows { rows, dense } = placed;
     let Some((first, ..)) = rows.first() else {
         return Ok(());
     };
-    writers.begin(first.file, false)?;
+    writers.begin(first.file, dense.is_some())?;
     let n_columns = batches.first().map_or(0, Vec::len);
     for piece in rows.chunks(PIECE_ROWS) {
         let positions = piece.iter().map(|(origin, ..)| origin.position);
@@ -399,7 +418,7 @@ fn write_placed(writers: &mut Writers, rows: &[Placed], batches: &[Vec<ArrayRef>
         });
         writers.write(&positions, &columns.collect::<Result<Vec<_>, _>>()?)?;
     }
-    writers.end(None)
+    writers.end(*dense)
 }
 
 /// Rows of a set in pieces.

@@ -9,4 +9,5 @@ mod protocol;
 mod refused;
 mod schemas;
 mod tables;
+mod update_by;
 mod updates;

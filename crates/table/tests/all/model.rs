@@ -150,6 +150,8 @@ struct History {
     /// Names of rows, which never change.
     names: BTreeMap<i64, Origin>,
     n_compactions: usize,
+    /// Most entries of a commit; more lie in manifests.
+    n_inline: usize,
 }
 
 impl History {
@@ -168,8 +170,13 @@ impl History {
             _ => spec.partition_by(["truncate(n, 4)"]),
         };
         let clock = SimulatedStore::new();
+        // A thread for each scan is a fifth of the time.
+        clock.set_local(rng.below(8) > 0);
         let store: Arc<dyn Store> = Arc::new(clock.clone());
+        // Histories are too short for commits of so many entries that manifests are needed.
+        let n_inline = [256, 256, 256, 256, 256, 256, 0, 3][rng.below(8)];
         let table = Table::create(store.clone(), &spec, &CommitInfo::new("m", "made")).unwrap();
+        let table = table.inline_entries_max(n_inline);
         let first = table.at("main").unwrap().id();
         Self {
             rng,
@@ -187,6 +194,7 @@ impl History {
             is_by_text: by == 1 || by == 2,
             names: BTreeMap::new(),
             n_compactions: 0,
+            n_inline,
         }
     }
 
@@ -498,10 +506,16 @@ impl History {
             }
             84..=92 => self.merge(),
             93..=94 => self.rebase(),
-            95..=97 => self.compact(),
+            95..=96 => self.compact(),
+            97 => self.compact_metadata(),
             98 => self.collect(),
-            _ => self.table = Table::open(self.store.clone()).unwrap(),
+            _ => self.table = self.opened(),
         }
+    }
+
+    fn opened(&self) -> Table {
+        let table = Table::open(self.store.clone()).unwrap();
+        table.inline_entries_max(self.n_inline)
     }
 
     /// Lets days pass, in which transactions grow too old, and deletes what nothing keeps.
@@ -512,7 +526,7 @@ impl History {
         self.clock.advance(Duration::from_secs(hours * 3600));
         self.table.gc(&Gc::new()).unwrap();
         // Opened anew, so that nothing is remembered.
-        self.table = Table::open(self.store.clone()).unwrap();
+        self.table = self.opened();
         if self.rng.percent(20) {
             let report = self.table.fsck(Depth::Deep).unwrap();
             assert_eq!(report.findings, []);

@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field};
 use tarsia_filter::{Literal, col};
 use tarsia_table::{
-    Compact, ErrorKind, FILE_COLUMN, Origin, POSITION_COLUMN, Snapshot, Transaction,
+    Compact, ErrorKind, FILE_COLUMN, Origin, POSITION_COLUMN, Snapshot, Transaction, Unmatched,
 };
 use tarsia_testkit::rng::Rng;
 
@@ -36,10 +36,11 @@ impl History {
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
             return None;
         }
-        match self.rng.below(4) {
+        match self.rng.below(5) {
             0 => Some(self.update_where(txn, rows, updated, &name)),
             1 => self.update_rows(txn, updated, &name),
-            2 => Some(update_column(txn, rows, fields, updated, &name)),
+            2 => Some(self.update_by(txn, rows, updated, &name)),
+            3 => Some(update_column(txn, rows, fields, updated, &name)),
             _ => self.add_column(txn, rows, fields),
         }
     }
@@ -86,16 +87,9 @@ impl History {
         let files = FixedSizeBinaryArray::try_from_iter(files).ok()?;
         let positions = chosen.iter().map(|(_, origin)| origin.position);
         let new = chosen.iter().map(|(n, _)| values[n]);
-        let new: ArrayRef = match updated {
-            Updated::Text => {
-                let texts = new.map(|value| TEXTS[value.unwrap() as usize]);
-                Arc::new(StringArray::from_iter_values(texts))
-            }
-            Updated::Field(_) => Arc::new(new.collect::<Int64Array>()),
-        };
         let columns: [(&str, ArrayRef); 3] = [
             (FILE_COLUMN, Arc::new(files)),
-            (name, new),
+            (name, array_of(updated, new)),
             (
                 POSITION_COLUMN,
                 Arc::new(UInt64Array::from_iter_values(positions)),
@@ -105,6 +99,40 @@ impl History {
         let n_rows = txn.update_rows(reader(&batch)).unwrap();
         assert_eq!(n_rows, chosen.len() as u64);
         Some(Change::Update(updated, values))
+    }
+
+    /// Gives some rows new values by their numbers, among them numbers that no row has.
+    fn update_by(
+        &mut self,
+        txn: &mut Transaction,
+        rows: &Rows,
+        updated: Updated,
+        name: &str,
+    ) -> Change {
+        let share = [10, 50, 100][self.rng.below(3)];
+        let mut values = BTreeMap::new();
+        for n in 0..self.next_row {
+            if self.rng.percent(share) {
+                values.insert(n, self.new_value(updated).0);
+            }
+        }
+        let mut given: Vec<(i64, Option<i64>)> = values.iter().map(|(n, it)| (*n, *it)).collect();
+        mixed(&mut self.rng, &mut given);
+        let keys = Int64Array::from_iter_values(given.iter().map(|it| it.0));
+        let new = array_of(updated, given.iter().map(|it| it.1));
+        let columns = [("n", Arc::new(keys) as ArrayRef, false), (name, new, true)];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        values.retain(|n, _| rows.contains_key(n));
+        if values.len() < given.len() {
+            let refused = txn.update_by(&["n"], reader(&batch), Unmatched::Fail);
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
+        }
+        let matched = txn
+            .update_by(&["n"], reader(&batch), Unmatched::Skip)
+            .unwrap();
+        assert_eq!(matched.rows, values.len() as u64);
+        assert_eq!(matched.unmatched as usize, given.len() - values.len());
+        Change::Update(updated, values)
     }
 
     fn add_column(
@@ -145,6 +173,20 @@ impl History {
         }
     }
 
+    /// Makes the entries of a branch one run. That changes no rows, and is never a conflict.
+    pub(super) fn compact_metadata(&mut self) {
+        let branch = self.branch();
+        let (info, _) = self.info();
+        let head = self.head(&branch);
+        let before = self.known[&head].clone();
+        let n_runs = self.table.at(&branch).unwrap().metadata_runs();
+        let done = self.table.compact_metadata(&branch, &info).unwrap();
+        assert_eq!(done.was_there, n_runs <= 1, "{n_runs} runs");
+        assert_eq!(done.was_there, done.commit == head);
+        assert!(self.table.at(&branch).unwrap().metadata_runs() <= 1);
+        self.known.insert(done.commit, before);
+    }
+
     /// Compares names of rows with those that they had before, and takes rows by their names.
     pub(super) fn check_names(&mut self, snapshot: &Snapshot, rows: &Rows) {
         let scan = snapshot.scan().columns(&["n"]).with_origins();
@@ -166,7 +208,18 @@ impl History {
     }
 }
 
-/// Brings names of rows into another order.
+/// Values of a field.
+fn array_of(updated: Updated, values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    match updated {
+        Updated::Text => {
+            let texts = values.map(|value| TEXTS[value.unwrap() as usize]);
+            Arc::new(StringArray::from_iter_values(texts))
+        }
+        Updated::Field(_) => Arc::new(values.collect::<Int64Array>()),
+    }
+}
+
+/// Brings items into another order.
 fn mixed<T>(rng: &mut Rng, items: &mut [T]) {
     for end in (1..items.len()).rev() {
         items.swap(end, rng.below(end + 1));
