@@ -36,7 +36,7 @@
 //! | `table`, `transaction`, `snapshot`, `spec` | what users call |
 //! | `protocol`, `merge`, `conflict`, `history` | commits, and what came in between |
 //! | `extend` | a state and changes become the next state; manifests in tiers |
-//! | `scan`, `plan`, `project`, `deletes` | which files, rows and columns |
+//! | `scan`, `task`, `plan`, `project`, `deletes` | which files, rows and columns |
 //! | `table_file`, `overlay`, `origins` | a file's rows with their newer values, and their names |
 //! | `write`, `update`, `source` | data files and update files |
 //! | `clash`, `compact` | updates of the same rows and fields; small files put together |
@@ -89,6 +89,7 @@ mod spec;
 mod steps;
 mod table;
 mod table_file;
+mod task;
 mod transaction;
 mod update;
 mod write;
@@ -109,5 +110,6 @@ pub use steps::{Answer, Need, Step, Steps};
 pub use table::{Diff, DiffEntry, LogEntry, MAIN, Table};
 /// The objects of tables.
 pub use tarsia_table_meta as meta;
+pub use task::Task;
 pub use transaction::{Entries, Matched, Transaction, Unmatched};
 pub use write::FileOptions;

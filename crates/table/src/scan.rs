@@ -17,6 +17,7 @@ use crate::plan::PlannedFile;
 use crate::project::Projection;
 use crate::snapshot::Snapshot;
 use crate::table_file::{Condition, FileScan, ReadOptions, Rows, TableFile};
+use crate::task::Task;
 
 /// Column of [`ScanBuilder::with_origins`]: the id of the file that a row was first written to, of type
 /// FixedSizeBinary(16).
@@ -63,6 +64,7 @@ pub struct ScanBuilder {
     columns: Option<Vec<String>>,
     filter: Option<Expr>,
     rows: Option<Range<u64>>,
+    task: Option<(Task, Range<u64>)>,
     limit: Option<u64>,
     batch_rows: Option<usize>,
     has_origins: bool,
@@ -75,6 +77,7 @@ impl ScanBuilder {
             columns: None,
             filter: None,
             rows: None,
+            task: None,
             limit: None,
             batch_rows: None,
             has_origins: false,
@@ -97,6 +100,13 @@ impl ScanBuilder {
     /// Only these rows, half-open, counted over all rows of the snapshot that are not deleted; before the filter.
     pub fn rows(mut self, rows: Range<u64>) -> Self {
         self.rows = Some(rows);
+        self
+    }
+
+    /// Only rows of one data file of this snapshot: those at these places of it, deleted ones counted. Takes the place
+    /// of [`ScanBuilder::rows`].
+    pub fn task(mut self, task: &Task, rows: Range<u64>) -> Self {
+        self.task = Some((task.clone(), rows));
         self
     }
 
@@ -146,10 +156,13 @@ impl ScanBuilder {
             .transpose()?;
         // Positions count rows that the filter rules out.
         let pruned_by = self.filter.as_ref().filter(|_| self.rows.is_none());
-        let files = self.snapshot.plan(pruned_by)?;
-        let files = match &self.rows {
-            None => files.into_iter().map(|file| (file, None)).collect(),
-            Some(rows) => in_range(&self.snapshot, files, rows)?,
+        let planned = |filter| self.snapshot.plan(filter);
+        let files = match (&self.task, &self.rows) {
+            (Some((task, _)), _) => vec![((*task.planned).clone(), None)],
+            (None, None) => (planned(pruned_by)?.into_iter())
+                .map(|file| (file, None))
+                .collect(),
+            (None, Some(rows)) => in_range(&self.snapshot, planned(pruned_by)?, rows)?,
         };
         let schema = match self.has_origins {
             true => with_origins(projection.schema()),
@@ -162,6 +175,7 @@ impl ScanBuilder {
                 batch_rows: self.batch_rows,
                 has_origins: self.has_origins,
                 schema,
+                task: self.task,
                 snapshot: self.snapshot,
             },
             files: files.into(),
@@ -177,7 +191,7 @@ impl ScanBuilder {
     /// As [`ScanBuilder::build`] and a [`Scan`].
     pub fn count(mut self) -> Result<u64> {
         let limit = self.limit.take().unwrap_or(u64::MAX);
-        if self.rows.is_none() {
+        if self.rows.is_none() && self.task.is_none() {
             let mut n_rows = 0_u64;
             let files = self.snapshot.plan(self.filter.as_ref())?;
             let (sure, open): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.all_pass);
@@ -262,6 +276,7 @@ struct Shared {
     batch_rows: Option<usize>,
     has_origins: bool,
     schema: SchemaRef,
+    task: Option<(Task, Range<u64>)>,
 }
 
 /// Finds the rows of a file that are not deleted and pass a filter, and those that are not deleted.
@@ -283,11 +298,20 @@ pub(crate) fn matching_rows(
 
 impl Shared {
     fn open(&self, planned: &PlannedFile, rows: Option<Range<u64>>) -> Result<FileScan> {
-        let mut selection = TableFile::live(&self.snapshot, planned)?;
-        if let Some(rows) = rows {
-            selection = selection.offset(rows.start).limit(rows.end - rows.start);
-        }
-        let file = TableFile::open(&self.snapshot, planned)?;
+        let (file, selection) = match &self.task {
+            Some((task, rows)) => {
+                let selection = task.live(&self.snapshot, rows)?;
+                let file = TableFile::of(&self.snapshot, planned, task.open(&self.snapshot)?)?;
+                (file, selection)
+            }
+            None => {
+                let mut selection = TableFile::live(&self.snapshot, planned)?;
+                if let Some(rows) = rows {
+                    selection = selection.offset(rows.start).limit(rows.end - rows.start);
+                }
+                (TableFile::open(&self.snapshot, planned)?, selection)
+            }
+        };
         let filter = self.filter.as_ref().filter(|_| !planned.all_pass);
         let options = ReadOptions {
             batch_rows: self.batch_rows,

@@ -72,10 +72,16 @@ pub(crate) struct Rows {
 
 impl<'a> TableFile<'a> {
     pub(crate) fn open(snapshot: &'a Snapshot, planned: &'a PlannedFile) -> Result<Self> {
+        let file = source::open(snapshot.store(), &planned.entry)?;
+        Self::of(snapshot, planned, file)
+    }
+
+    /// A file that is open.
+    pub(crate) fn of(snapshot: &'a Snapshot, planned: &'a PlannedFile, file: File) -> Result<Self> {
         Ok(Self {
             snapshot,
             planned,
-            file: source::open(snapshot.store(), &planned.entry)?,
+            file,
             schema: snapshot.schema_of(&planned.entry)?,
         })
     }

@@ -27,12 +27,12 @@
 //! | [`TarsiaFormat`], [`TarsiaFormatFactory`] | schemas, statistics and plans of tables, files that are written |
 //! | [`TarsiaSource`] | a scan: columns, expressions, conditions |
 //! | [`TarsiaOptions`] | options of tables and of `COPY` |
+//! | [`TarsiaTable`], [`enable_tables`] | states of tables of `tarsia-table`, and their places in statements |
 //!
 //! How it works, with reasons: `docs/design/engines.md`.
 //!
 //! # What this crate does not do
-//! It declares no order of rows, reads no tables of `tarsia-table`, and reserves no memory in the engine's pool for
-//! what is being decoded.
+//! It declares no order of rows, and reserves no memory in the engine's pool for what is being decoded.
 #![forbid(unsafe_code)]
 
 mod cancel;
@@ -43,24 +43,26 @@ mod format;
 mod metrics;
 mod opener;
 mod options;
+mod reader;
 mod schema;
 mod sink;
 mod source;
 mod statistics;
 mod store;
 mod stream;
+mod table;
 mod task;
 mod wish;
 
 use std::sync::Arc;
 
-use datafusion::datasource::provider::DefaultTableFactory;
 use datafusion::error::Result;
 use datafusion::execution::context::SessionContext;
 
 pub use format::{EXTENSION, TarsiaFormat, TarsiaFormatFactory};
 pub use options::TarsiaOptions;
 pub use source::TarsiaSource;
+pub use table::{TarsiaTable, enable_tables};
 
 /// Tells a session of the format.
 ///
@@ -70,7 +72,7 @@ pub fn register(ctx: &SessionContext) -> Result<()> {
     let state = ctx.state_ref();
     let mut state = state.write();
     state.register_file_format(Arc::new(TarsiaFormatFactory), false)?;
-    let factory = Arc::new(DefaultTableFactory::new());
+    let factory = Arc::new(table::Folders);
     let name = EXTENSION.to_ascii_uppercase();
     state.table_factories_mut().insert(name, factory);
     Ok(())

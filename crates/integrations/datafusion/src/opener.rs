@@ -10,8 +10,10 @@ use datafusion::physical_expr_adapter::replace_columns_with_literals;
 use datafusion::physical_optimizer::pruning::FilePruner;
 use futures_util::StreamExt;
 
-use crate::files::{OpenFiles, step};
+use crate::files::step;
 use crate::metrics::ScanMetrics;
+use crate::reader::Reader;
+use crate::source::Contents;
 use crate::store::Objects;
 use crate::stream::ahead;
 use crate::task::Task;
@@ -20,7 +22,7 @@ use crate::wish::Wish;
 /// Opens the tasks of a partition.
 pub(crate) struct Opener {
     pub(crate) objects: Objects,
-    pub(crate) files: Arc<OpenFiles>,
+    pub(crate) contents: Contents,
     pub(crate) metrics: ScanMetrics,
     pub(crate) wish: Arc<Wish>,
 }
@@ -49,11 +51,16 @@ impl FileOpener for Opener {
                 Ok(futures_util::stream::empty().boxed())
             }));
         }
-        let (objects, files) = (self.objects.clone(), Arc::clone(&self.files));
+        let (objects, contents) = (self.objects.clone(), self.contents.clone());
         let (wish, metrics) = (Arc::clone(&self.wish), self.metrics.clone());
         Ok(Box::pin(async move {
-            let opened = files.open(objects, &file.object_meta).await?;
-            let task = step(move || Task::new(opened, &file, wish, metrics)).await?;
+            let reader = match contents {
+                Contents::Files(files) => {
+                    Reader::File(files.open(objects, &file.object_meta).await?)
+                }
+                Contents::Table(tasks) => Reader::Table(tasks.task(&file.object_meta.location)?),
+            };
+            let task = step(move || Task::new(reader, &file, wish, metrics)).await?;
             Ok(ahead(task).boxed())
         }))
     }

@@ -23,6 +23,7 @@ use crate::metrics::ScanMetrics;
 use crate::opener::Opener;
 use crate::options::TarsiaOptions;
 use crate::store::Objects;
+use crate::table::TableTasks;
 use crate::wish::Wish;
 
 /// A scan of Tarsia files: columns, expressions and conditions that are evaluated where the rows are read.
@@ -41,7 +42,16 @@ pub struct TarsiaSource {
     is_filtered_here: bool,
     batch_size: Option<usize>,
     metrics: ExecutionPlanMetricsSet,
-    files: Arc<OpenFiles>,
+    contents: Contents,
+}
+
+/// What the tasks are of.
+#[derive(Clone)]
+pub(crate) enum Contents {
+    /// Files of a store of the engine.
+    Files(Arc<OpenFiles>),
+    /// Data files of a state of a table, with what was changed of their rows.
+    Table(Arc<TableTasks>),
 }
 
 impl TarsiaSource {
@@ -56,7 +66,17 @@ impl TarsiaSource {
             is_filtered_here: options.pushdown,
             batch_size: None,
             metrics: ExecutionPlanMetricsSet::new(),
-            files: Arc::default(),
+            contents: Contents::Files(Arc::default()),
+        }
+    }
+
+    /// Rows of a table's state that pass conditions.
+    pub(crate) fn of_table(tasks: Arc<TableTasks>, filters: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        let schema = TableSchema::from(tasks.schema());
+        Self {
+            filters,
+            contents: Contents::Table(tasks),
+            ..Self::new(schema, &TarsiaOptions::default())
         }
     }
 }
@@ -88,7 +108,7 @@ impl FileSource for TarsiaSource {
         });
         Ok(Arc::new(Opener {
             objects: Objects::new(object_store),
-            files: Arc::clone(&self.files),
+            contents: self.contents.clone(),
             metrics: ScanMetrics::new(&self.metrics, partition),
             wish: Arc::new(Wish {
                 table_schema: self.table_schema.clone(),
@@ -133,6 +153,12 @@ impl FileSource for TarsiaSource {
     }
 
     fn fmt_extra(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Contents::Table(tasks) = &self.contents {
+            match format {
+                DisplayFormatType::TreeRender => writeln!(f, "{}", tasks.describe())?,
+                _ => write!(f, ", {}", tasks.describe())?,
+            }
+        }
         let Some(filter) = conjunction_opt(self.filters.iter().cloned()) else {
             return Ok(());
         };

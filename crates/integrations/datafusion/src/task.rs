@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use datafusion::common::{Result, exec_err};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::error::DataFusionError;
@@ -23,14 +23,15 @@ use datafusion::physical_expr_common::physical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 use tarsia::filter::Expr;
-use tarsia::{Scan, ScanBuilder};
+use tarsia::{File, ScanBuilder};
 
 use crate::cancel::Cancel;
 use crate::columns::{needed, with_nulls_below};
-use crate::files::SharedFile;
 use crate::filter::{Native, translate};
 use crate::metrics::ScanMetrics;
+use crate::reader::{Reader, Window, of_table};
 use crate::store::error_of;
+use crate::table::TableTask;
 use crate::wish::{Wish, rows_of};
 
 /// Rows of the first window of a scan whose filter may change, and of the largest. Each begins with what the filter is
@@ -40,7 +41,7 @@ const WINDOW_ROWS_MAX: u64 = 1 << 20;
 
 /// Rows of one file for one partition. It reads and decodes on the thread that calls it.
 pub(crate) struct Task {
-    file: SharedFile,
+    reader: Reader,
     metrics: ScanMetrics,
     /// Schema of the batches.
     output: SchemaRef,
@@ -72,13 +73,6 @@ struct Filters {
     current: Vec<Expr>,
     /// Some condition is true of no row.
     is_never: bool,
-}
-
-/// A scan that is read.
-struct Window {
-    scan: Scan,
-    /// Rows that zones left.
-    n_rows: u64,
 }
 
 /// Turns expressions of the table into those of one file.
@@ -176,12 +170,12 @@ impl Filters {
 impl Task {
     /// Prepares a task: reads the file's schema.
     pub(crate) fn new(
-        file: SharedFile,
+        reader: Reader,
         task: &PartitionedFile,
         wish: Arc<Wish>,
         metrics: ScanMetrics,
     ) -> Result<Self> {
-        let schema = file.file.schema().map_err(error_of)?;
+        let schema = reader.schema()?;
         let adapter = FileAdapter {
             partition_values: wish.partition_values(task),
             adapter: wish.adapter.create(
@@ -209,8 +203,8 @@ impl Task {
             false => Vec::new(),
         };
         let looked_at = projection.iter().map(|it| &it.expr).chain(&residual);
-        let columns = needed(looked_at, &schema)?;
-        let read = columns_schema(&file, &columns)?;
+        let columns = reader.columns(needed(looked_at, &schema)?);
+        let read = reader.schema_of(&columns)?;
         let residual = conjunction_opt(residual);
         let residual = residual.map(|it| reassign_expr_columns(it, &read));
         let projection = projection.into_iter().map(|it| {
@@ -219,12 +213,15 @@ impl Task {
         });
         let projection = ProjectionExprs::new(projection.collect::<Result<Vec<_>>>()?);
         let meta = &task.object_meta;
-        let rows = rows_of(task.range.as_ref(), meta.size, file.file.num_rows());
+        let rows = rows_of(task.range.as_ref(), meta.size, reader.n_rows());
         Ok(Self {
             projector: projection.make_projector(&read)?,
-            window_rows: match filters.may_change() {
-                true => WINDOW_ROWS_FIRST,
-                false => u64::MAX,
+            window_rows: match (&reader, filters.may_change()) {
+                (_, true) => WINDOW_ROWS_FIRST,
+                // Rows of a table that have newer values are found before the first is given: a query that is given
+                // up waits for a window.
+                (Reader::Table(_), false) if !filters.fixed.is_empty() => WINDOW_ROWS_MAX,
+                (_, false) => u64::MAX,
             },
             limit: wish.limit,
             output: Arc::clone(&wish.output),
@@ -234,7 +231,7 @@ impl Task {
             columns,
             filters,
             rows,
-            file,
+            reader,
             metrics,
             window: None,
             cancel: Arc::default(),
@@ -261,11 +258,11 @@ impl Task {
                 self.begin_window()?;
                 continue;
             };
-            let Some(batch) = window.scan.next() else {
+            let Some(batch) = window.next() else {
                 self.end_window();
                 continue;
             };
-            let batch = batch.map_err(|error| error_of(error.into()))?;
+            let batch = batch?;
             self.metrics.rows_scanned.add(batch.num_rows());
             let batch = self.finish(&batch)?;
             if batch.num_rows() > 0 {
@@ -283,13 +280,28 @@ impl Task {
         if self.filters.may_change() {
             self.window_rows = self.window_rows.min(WINDOW_ROWS_MAX);
         }
-        let live = self.file.file.scan().rows(rows.clone());
+        let may_pass = self.filters.refresh()?;
+        self.window = match &self.reader {
+            Reader::File(file) => self.window_of_file(&file.file, rows, may_pass)?,
+            Reader::Table(_) if !may_pass => None,
+            Reader::Table(table) => Some(self.window_of_table(table, rows)?),
+        };
+        Ok(())
+    }
+
+    fn window_of_file(
+        &self,
+        file: &File,
+        rows: Range<u64>,
+        may_pass: bool,
+    ) -> Result<Option<Window>> {
+        let live = file.scan().rows(rows.clone());
         let n_live = live.prune_only().map_err(error_of)?.len();
-        if !self.filters.refresh()? {
+        if !may_pass {
             self.metrics.rows_pruned.add(count_of(n_live));
-            return Ok(());
+            return Ok(None);
         }
-        let mut scan = self.file.file.scan().columns(&self.columns).rows(rows);
+        let mut scan = file.scan().columns(&self.columns).rows(rows);
         let mut n_rows = n_live;
         if let Some(filter) = self.filters.now() {
             let left = scan.clone().filter(filter.clone());
@@ -299,15 +311,30 @@ impl Task {
                 .rows_pruned
                 .add(count_of(n_live.saturating_sub(n_rows)));
             if left.is_empty() {
-                return Ok(());
+                return Ok(None);
             }
             scan = scan.selection(left);
             if self.is_filtered_here {
                 scan = scan.filter(filter);
             }
         }
-        self.window = Some(self.open_window(scan, n_rows)?);
-        Ok(())
+        self.open_window(scan, n_rows).map(Some)
+    }
+
+    fn window_of_table(&self, table: &TableTask, rows: Range<u64>) -> Result<Window> {
+        let mut scan = table.snapshot.scan().columns(&self.columns);
+        scan = scan.task(&table.task, rows);
+        if let Some(filter) = self.filters.now() {
+            scan = scan.filter(filter);
+        }
+        if let Some(rows) = self.batch_rows {
+            scan = scan.batch_rows(rows);
+        }
+        if let (Some(limit), None) = (self.limit, &self.residual) {
+            scan = scan.limit(limit);
+        }
+        let scan = scan.build().map_err(of_table)?;
+        Ok(Window::Table(Box::new(scan)))
     }
 
     fn open_window(&self, mut scan: ScanBuilder, n_rows: u64) -> Result<Window> {
@@ -319,21 +346,22 @@ impl Task {
         }
         let scan = scan.build().map_err(error_of)?;
         self.cancel.begins(scan.cancel_handle());
-        Ok(Window { scan, n_rows })
+        let scan = Box::new(scan);
+        Ok(Window::File { scan, n_rows })
     }
 
     /// Counts what the filter did to the rows of a window that was read to its end.
     fn end_window(&mut self) {
-        let Some(window) = self.window.take() else {
+        let Some(Window::File { scan, n_rows }) = self.window.take() else {
             return;
         };
-        let counts = window.scan.filter_counts();
+        let counts = scan.filter_counts();
         let Some(evaluated) = counts.iter().map(|it| it.rows).max() else {
             return;
         };
         self.metrics.rows_evaluated.add(count_of(evaluated));
         if self.limit.is_none() {
-            let proved = window.n_rows.saturating_sub(evaluated);
+            let proved = n_rows.saturating_sub(evaluated);
             self.metrics.rows_proved.add(count_of(proved));
         }
     }
@@ -360,12 +388,6 @@ impl Task {
             output, columns, &options,
         )?)
     }
-}
-
-/// The schema of these columns of a file.
-fn columns_schema(file: &SharedFile, columns: &[String]) -> Result<Arc<Schema>> {
-    let scan = file.file.scan().columns(columns).build();
-    Ok(scan.map_err(error_of)?.schema())
 }
 
 /// The rows of a batch for which a condition is true.

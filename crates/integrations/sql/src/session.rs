@@ -7,6 +7,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures_util::StreamExt;
+use tarsia_table::CommitInfo;
 
 use crate::args::Format;
 use crate::failure::Failure;
@@ -32,7 +33,11 @@ impl Session {
             .with_cache_manager(caches)
             .with_object_store_registry(Arc::new(Stores::default()))
             .build_arc()?;
-        let ctx = SessionContext::new_with_config_rt(config, runtime).enable_url_table();
+        let author = std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
+        let tool = concat!("tarsia-sql ", env!("CARGO_PKG_VERSION"));
+        let info = CommitInfo::new(author.unwrap_or_default(), "INSERT INTO").tool(tool);
+        let ctx = SessionContext::new_with_config_rt(config, runtime);
+        let ctx = tarsia_datafusion::enable_tables(ctx, info);
         tarsia_datafusion::register(&ctx)?;
         functions::register(&ctx);
         Ok(Self { ctx })

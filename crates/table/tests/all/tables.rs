@@ -469,3 +469,34 @@ fn a_table_is_opened_by_whoever_has_the_store() {
     assert_eq!(numbers_at(&again, "main"), [1]);
     assert_eq!(again.root(), table.root());
 }
+
+#[test]
+fn tasks_are_read_by_themselves_and_in_parts() {
+    let table = table(&["t"]);
+    append(&table, "main", &[(1, "a"), (2, "b"), (3, "a"), (4, "a")]);
+    append(&table, "main", &[(5, "b"), (6, "d")]);
+    let mut txn = table.begin("main", info("gone")).unwrap();
+    assert_eq!(txn.delete_where(&col("n").eq(3)).unwrap(), 1);
+    txn.commit().unwrap();
+    let snapshot = table.at("main").unwrap();
+    let tasks = snapshot.tasks(Some(&col("t").eq("a"))).unwrap();
+    assert_eq!(tasks.len(), 1);
+    let task = &tasks[0];
+    assert_eq!((task.rows(), snapshot.live_rows(task).unwrap()), (3, 2));
+    assert_eq!(snapshot.files(None).unwrap()[0].file, task.file());
+    let count = |rows| snapshot.scan().task(task, rows).count();
+    // Places count the row that is deleted.
+    for (rows, expect) in [(0..3, 2), (0..1, 1), (1..2, 0), (2..3, 1), (0..0, 0)] {
+        assert_eq!(count(rows.clone()).unwrap(), expect, "{rows:?}");
+    }
+    assert_eq!(count(0..4).unwrap_err().kind(), ErrorKind::InvalidInput);
+    // The filter that tasks were found by is no filter of their scans.
+    let other = snapshot
+        .scan()
+        .task(&task.apart(), 0..3)
+        .filter(col("n").gt(1));
+    assert_eq!(other.count().unwrap(), 1);
+    let all = snapshot.tasks(None).unwrap();
+    let n_rows: u64 = all.iter().map(|it| snapshot.live_rows(it).unwrap()).sum();
+    assert_eq!(n_rows, snapshot.scan().count().unwrap());
+}

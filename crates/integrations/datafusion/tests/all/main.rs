@@ -5,4 +5,5 @@ mod data;
 mod files;
 mod oracle;
 mod plans;
+mod tables;
 mod tpch;

@@ -64,7 +64,16 @@ async fn check(t: &Path, k: &Path, partitions: usize, pushdown: bool) {
     let options = format!("OPTIONS ('format.pushdown' '{pushdown}')");
     create(&ctx, "t", t, &options).await;
     create(&ctx, "k", k, &options).await;
-    let found = answers(&ctx).await;
+    compare(
+        &ctx,
+        &format!("{partitions} partitions, pushdown {pushdown}"),
+    )
+    .await;
+}
+
+/// Compares the answers for the tables `t` and `k` of a session with those for tables in memory.
+pub(crate) async fn compare(ctx: &SessionContext, what: &str) {
+    let found = answers(ctx).await;
     let expected = EXPECTED.get_or_init(expected).await;
     let mut wrong = Vec::new();
     for (((_, statement), expected), found) in statements().zip(expected).zip(found) {
@@ -78,7 +87,7 @@ async fn check(t: &Path, k: &Path, partitions: usize, pushdown: bool) {
     wrong.truncate(20);
     assert!(
         wrong.is_empty(),
-        "{partitions} partitions, pushdown {pushdown}: {n_wrong} differ\n{}",
+        "{what}: {n_wrong} differ\n{}",
         wrong.join("\n")
     );
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use tarsia_table::{CommitInfo, Table, TableSpec};
 use tempfile::TempDir;
 
 /// A folder in which the command runs.
@@ -215,7 +217,10 @@ fn examples() -> PathBuf {
 
 /// The answer of an example in an empty folder.
 fn example(name: &str) -> String {
-    let folder = Folder::new();
+    example_in(&Folder::new(), name)
+}
+
+fn example_in(folder: &Folder, name: &str) -> String {
     let statements = std::fs::File::open(examples().join(name)).unwrap();
     let mut command = folder.command(&["--format", "csv"]);
     let output = command.stdin(statements).output().unwrap();
@@ -226,6 +231,49 @@ fn example(name: &str) -> String {
         "{name}"
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// A folder with the table `ads`, which has no rows, and its branch `exp`.
+fn with_table() -> Folder {
+    let folder = Folder::new();
+    let store = tarsia::io::LocalStore::create(folder.0.path().join("ads")).unwrap();
+    let schema = Schema::new(vec![
+        Field::new("country", DataType::Utf8View, true),
+        Field::new("clicks", DataType::Int64, true),
+    ]);
+    let info = CommitInfo::new("ada", "made");
+    let spec = TableSpec::new(std::sync::Arc::new(schema)).partition_by(["country"]);
+    let table = Table::create(std::sync::Arc::new(store), &spec, &info).unwrap();
+    table.create_branch("exp", "main", &info).unwrap();
+    folder
+}
+
+#[test]
+fn the_example_of_a_table_runs() {
+    let csv = example_in(&with_table(), "table.sql");
+    let (_, answers) = csv.split_once("country,clicks\n").unwrap();
+    assert_eq!(
+        answers,
+        "NL,150\nbefore\n0\ncountry,clicks,in_exp\nNL,3,30\nNL,12,120\n"
+    );
+}
+
+#[test]
+fn states_that_there_are_not_are_mistakes() {
+    let folder = with_table();
+    let error = folder.fails(&["select * from 'ads#nobody'"], 2);
+    assert!(
+        error.contains("ads: there is no branch `nobody`"),
+        "{error}"
+    );
+    let error = folder.fails(&["select * from tarsia_table('.')"], 1);
+    assert!(error.contains("there is no table"), "{error}");
+    let error = folder.fails(&["insert into 'ads' (country, views) values ('NL', 1)"], 2);
+    assert!(error.contains("views"), "{error}");
+    let plan = folder.ok(&["explain select clicks from 'ads#exp' where country = 'NL'"]);
+    assert!(plan.contains("table=ads, commit="), "{plan}");
+    let fields = folder.ok(&["describe 'ads'", "--format", "csv"]);
+    assert!(fields.contains("clicks,Int64,YES"), "{fields}");
 }
 
 #[test]
