@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{Field, Schema};
 use datafusion::physical_plan::ExecutionPlanProperties;
@@ -53,6 +53,12 @@ fn with(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
 
+/// Numbers of which each bit is the other one: twice, and they are what they were.
+fn inverted(numbers: &ArrayRef) -> ArrayRef {
+    let numbers = numbers.as_primitive::<Int32Type>();
+    Arc::new(numbers.unary::<_, Int32Type>(|number| !number)) as ArrayRef
+}
+
 /// The rows of the oracle, after a history: several files and partitions, deleted rows, a column that was renamed, one
 /// that was added, and values that were wrong in some rows and in all.
 fn with_a_history() -> Table {
@@ -69,6 +75,7 @@ fn with_a_history() -> Table {
             });
             Arc::new(ids.collect::<Int64Array>())
         });
+        let batch = with(&batch, "n", "n", inverted);
         with(&batch, "y", "was_y", Arc::clone)
     };
     let all = table(0..ROWS);
@@ -104,6 +111,11 @@ fn with_a_history() -> Table {
     let mut txn = table_of.begin("main", info("deleted")).unwrap();
     let gone = col("id").gt_eq(ROWS).and(col("id").lt(5_000_000));
     assert!(txn.delete_where(&gone).unwrap() > 6_000);
+    txn.commit().unwrap();
+
+    let mut txn = table_of.begin("main", info("all")).unwrap();
+    let right = txn.update_column("n", &["n"], |batch| Ok(inverted(batch.column(0))));
+    assert_eq!(right.unwrap(), ROWS as u64);
     txn.commit().unwrap();
 
     for id in [600, ROWS - 1] {
