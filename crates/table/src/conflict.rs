@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tarsia_table_meta::{Alter, Change, Entry, EntryOp, FieldId, FileId, TableSchema, TxnId};
+use tarsia_table_meta::{Alter, Entry, EntryOp, FieldId, FileId, TableSchema, TxnId};
 
 use crate::clash::{Clashes, Common, is_update};
 use crate::error::{Error, Result};
@@ -20,7 +20,8 @@ pub(crate) struct Others {
     pub(crate) moved: HashSet<FileId>,
     /// Updates of columns, and the transactions that made them.
     pub(crate) updates: Vec<(TxnId, Entry)>,
-    alters: Vec<Alter>,
+    /// Changes of the schema, and the transactions that made them.
+    alters: Vec<(TxnId, Alter)>,
 }
 
 impl Others {
@@ -41,9 +42,24 @@ impl Others {
                 }
             }
         }
-        let alters = changes(commits).flat_map(|(_, change): (_, &Change)| &change.alters);
-        others.alters = alters.cloned().collect();
+        for (_, change) in changes(commits) {
+            let alters = change.alters.iter().cloned();
+            others.alters.extend(alters.map(|it| (change.txn, it)));
+        }
         Ok(others)
+    }
+
+    /// Leaves out what these transactions changed. A merge gives the ones that its source has: they came from there,
+    /// or from where the source has them from, and what the source changed afterwards was made knowing them.
+    /// Files that are removed stay removed, whoever did it.
+    pub(crate) fn without(mut self, known: &HashSet<TxnId>) -> Self {
+        self.updates.retain(|(txn, _)| !known.contains(txn));
+        self.alters.retain(|(txn, _)| !known.contains(txn));
+        self
+    }
+
+    fn alters(&self) -> impl Iterator<Item = &Alter> {
+        self.alters.iter().map(|(_, alter)| alter)
     }
 
     /// Refuses changes of a schema that meet those of others: of one field, or one name for two fields.
@@ -53,17 +69,15 @@ impl Others {
             None => format!("the field of id {id}"),
         };
         for alter in mine {
-            if let Some(other) = self.alters.iter().find(|other| other.id() == alter.id()) {
+            if let Some(other) = self.alters().find(|other| other.id() == alter.id()) {
                 return Err(Error::conflict(format!(
                     "{} was changed by another commit",
                     name(other.id())
                 )));
             }
-            let taken = alter.new_name().filter(|new| {
-                self.alters
-                    .iter()
-                    .any(|other| other.new_name() == Some(new))
-            });
+            let taken = alter
+                .new_name()
+                .filter(|new| self.alters().any(|other| other.new_name() == Some(new)));
             if let Some(taken) = taken {
                 return Err(Error::conflict(format!(
                     "another commit has given the name `{}` to a field",
@@ -81,8 +95,7 @@ impl Others {
         schema: &TableSchema,
     ) -> Result<()> {
         let dropped = self
-            .alters
-            .iter()
+            .alters()
             .find(|alter| matches!(alter, Alter::Drop { .. }) && written.contains(&alter.id()));
         match dropped {
             None => Ok(()),
@@ -108,7 +121,7 @@ impl Others {
     ) -> Result<()> {
         let mine = || entries.iter().filter(|entry| is_update(entry));
         let fields: BTreeSet<FieldId> = mine().flat_map(|entry| entry.fields.clone()).collect();
-        let met = self.alters.iter().filter(|it| is_of_values(it));
+        let met = self.alters().filter(|it| is_of_values(it));
         let mut met = met.map(Alter::id);
         let is_mine = |id: &FieldId| fields.contains(id) || reads.contains_key(id);
         if let Some(id) = met.find(is_mine) {

@@ -1,8 +1,6 @@
 //! Merges and rebases: changes of one branch repeated on another one. No data are copied.
 
-use std::collections::HashSet;
-
-use tarsia_table_meta::{Change, Commit, Entry, ManifestRow, ObjectId, TableSchema, TxnId, limits};
+use tarsia_table_meta::{Change, Commit, Entry, ManifestRow, ObjectId, TableSchema, limits};
 
 use crate::clash::{Clashes, Overlap};
 use crate::conflict::{Others, check_common};
@@ -37,6 +35,7 @@ pub(crate) async fn merged(
     let schema = target.1.schema;
     let parted = parted(desk, objects, target, source).await?;
     let others = Others::of(desk, objects, &parted.one).await?;
+    let others = others.without(&txns(&parted.other));
     let mut changes = lacking(desk, objects, &parted.other, &parted.one, &others).await?;
     if changes.is_empty() {
         return Ok(None);
@@ -54,17 +53,7 @@ pub(crate) async fn merged(
     }
     let schema = objects.schema(desk, schema).await?;
     check(&others, &changes, &schema)?;
-    let known = txns(&parted.other);
-    overlap_of(
-        desk,
-        objects,
-        &mut changes,
-        &others,
-        &known,
-        overlap,
-        &schema,
-    )
-    .await?;
+    overlap_of(desk, objects, &mut changes, &others, overlap, &schema).await?;
     Ok(Some(Merge {
         is_forward: parted.one.is_empty(),
         generation,
@@ -83,25 +72,19 @@ fn check(others: &Others, changes: &[NewChange], schema: &TableSchema) -> Result
     Ok(())
 }
 
-/// Compares the updates of changes with those of others that the changes' branch does not have, and does what is to be
-/// done where they meet.
+/// Compares the updates of changes with those of others, and does what is to be done where they meet.
 pub(crate) async fn overlap_of(
     desk: &Desk,
     objects: &Objects,
     changes: &mut [NewChange],
     others: &Others,
-    known: &HashSet<TxnId>,
     overlap: Overlap,
     schema: &TableSchema,
 ) -> Result<()> {
     if overlap == Overlap::Source {
         return Ok(());
     }
-    let unknown = others
-        .updates
-        .iter()
-        .filter(|(txn, _)| !known.contains(txn));
-    let mut clashes = Clashes::with(desk, unknown.map(|(_, entry)| entry));
+    let mut clashes = Clashes::with(desk, others.updates.iter().map(|(_, entry)| entry));
     for change in changes {
         let mut entries = Vec::with_capacity(change.entries.len());
         for entry in std::mem::take(&mut change.entries) {

@@ -140,14 +140,14 @@ impl Table {
     }
 
     /// Puts the changes of a source (a branch or another state) on a target branch that lacks them, in their order and
-    /// newer than all that the target has. If the target has no changes of its own, it is set to the source's commit.
+    /// newer than all that the target has. If the target has no commits of its own, it is set to the source's commit.
     /// No data are copied. A change that the target has is not repeated, however it got there.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if both changed one field of the schema, gave one name to two fields, or gave the same
-    /// rows new values of one field; [`ErrorKind::InvalidInput`] for states without a commit in common;
-    /// [`ErrorKind::LimitExceeded`] for more than 512 changes; [`ErrorKind::Forbidden`] for a target that is only set
-    /// forward; those of [`Transaction::commit`](crate::Transaction::commit).
+    /// [`ErrorKind::Conflict`] if changes that one has and the other lacks are of one field of the schema, give one
+    /// name to two fields, or give the same rows new values of one field; [`ErrorKind::InvalidInput`] for states
+    /// without a commit in common; [`ErrorKind::LimitExceeded`] for more than 512 changes; [`ErrorKind::Forbidden`] for
+    /// a target that is only set forward; those of [`Transaction::commit`](crate::Transaction::commit).
     pub fn merge(&self, source: &str, target: &str, info: &CommitInfo) -> Result<Committed> {
         self.merge_with(source, target, Overlap::Fail, info)
     }
@@ -304,6 +304,7 @@ async fn rebased(
         return Ok((head, 0));
     }
     let others = crate::conflict::Others::of(desk, objects, &apart.one).await?;
+    let others = others.without(&crate::history::txns(&apart.other));
     let said_by: HashMap<TxnId, Arc<Commit>> = apart
         .other
         .iter()
@@ -316,18 +317,8 @@ async fn rebased(
         .collect();
     let mut changes = lacking(desk, objects, &apart.other, &apart.one, &others).await?;
     let n_changes = changes.len();
-    let known = crate::history::txns(&apart.other);
     let schema = objects.schema(desk, tip.1.schema).await?;
-    overlap_of(
-        desk,
-        objects,
-        &mut changes,
-        &others,
-        &known,
-        overlap,
-        &schema,
-    )
-    .await?;
+    overlap_of(desk, objects, &mut changes, &others, overlap, &schema).await?;
     for change in changes {
         let schema = objects.schema(desk, tip.1.schema).await?;
         others.check_alters(&change.alters, &schema)?;

@@ -4,6 +4,7 @@ mod common;
 mod copies;
 mod fsck;
 mod gc;
+mod merged_schemas;
 mod model;
 mod protocol;
 mod refused;

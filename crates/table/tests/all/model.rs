@@ -3,6 +3,7 @@
 //! The model knows no files, commits and manifests: a state is a list of changes, and its rows are what they make one
 //! after the other. A failing seed is printed; `SEEDS` has those that were found.
 
+mod merges;
 mod updates;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,8 +19,7 @@ use tarsia_filter::{Expr, col};
 use tarsia_io::Store;
 use tarsia_table::meta::{FileId, ObjectId, TxnId};
 use tarsia_table::{
-    AlterField, CommitInfo, Depth, ErrorKind, Gc, Origin, Overlap, Scan, Table, TableSpec,
-    Transaction,
+    AlterField, CommitInfo, Depth, ErrorKind, Gc, Origin, Scan, Table, TableSpec, Transaction,
 };
 use tarsia_table_testkit::store::SimulatedStore;
 use tarsia_testkit::effort::some_or_all;
@@ -416,58 +416,11 @@ impl History {
         }
     }
 
-    fn merge(&mut self) {
-        let (source, target) = (self.branch(), self.branch());
-        let (info, _) = self.info();
-        let (from, to) = (self.head(&source), self.head(&target));
-        let overlap = [Overlap::Fail, Overlap::Source][self.rng.below(2)];
-        let merged = self.table.merge_with(&source, &target, overlap, &info);
-        let lacking = lacking(&self.known[&from], &self.known[&to]);
-        match merged {
-            Ok(committed) => {
-                assert_eq!(committed.was_there, lacking.is_empty());
-                let mut changes = (*self.known[&to]).clone();
-                changes.extend(lacking);
-                self.known
-                    .entry(committed.commit)
-                    .or_insert_with(|| Rc::new(changes));
-            }
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                self.n_conflicts += 1;
-            }
-        }
-    }
-
-    fn rebase(&mut self) {
-        let (branch, onto) = (self.branch(), self.branch());
-        let (info, _) = self.info();
-        let (from, to) = (self.head(&branch), self.head(&onto));
-        let lacking = lacking(&self.known[&from], &self.known[&to]);
-        match self.table.rebase(&branch, &onto, &info) {
-            Ok(_) if self.head(&branch) == from => {}
-            Ok(n_changes) => {
-                assert_eq!(n_changes, lacking.len());
-                // One commit for each change.
-                let mut changes = (*self.known[&to]).clone();
-                for (change, back) in lacking.iter().zip((0..lacking.len()).rev()) {
-                    changes.push(change.clone());
-                    let commit = self.head(&format!("{branch}~{back}"));
-                    let state = Rc::new(changes.clone());
-                    self.known.entry(commit).or_insert(state);
-                }
-            }
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                self.n_conflicts += 1;
-            }
-        }
-    }
-
     fn step(&mut self) {
         let (info, _) = self.info();
         match self.rng.below(100) {
-            0..=49 => {
+            0..=3 => self.repeated_merges(),
+            4..=49 => {
                 if let Some(pending) = self.begin() {
                     self.commit(pending);
                 }
@@ -504,8 +457,14 @@ impl History {
                     assert_eq!(error.kind(), ErrorKind::TooOld, "{error}");
                 }
             }
-            84..=92 => self.merge(),
-            93..=94 => self.rebase(),
+            84..=92 => {
+                let (source, target) = (self.branch(), self.branch());
+                self.merge(&source, &target);
+            }
+            93..=94 => {
+                let (branch, onto) = (self.branch(), self.branch());
+                self.rebase(&branch, &onto);
+            }
             95..=96 => self.compact(),
             97 => self.compact_metadata(),
             98 => self.collect(),
@@ -580,14 +539,6 @@ impl History {
             .unwrap();
         assert_eq!(rows_of(part), found[start..end]);
     }
-}
-
-fn lacking(from: &Changes, to: &Changes) -> Vec<Logged> {
-    let known: BTreeSet<_> = to.iter().map(|logged| logged.txn).collect();
-    from.iter()
-        .filter(|logged| !known.contains(&logged.txn))
-        .cloned()
-        .collect()
 }
 
 fn value_of(row: &(String, Values), field: u64, fields: &Fields) -> Option<i64> {
