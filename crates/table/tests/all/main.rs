@@ -4,6 +4,7 @@ mod common;
 mod copies;
 mod fsck;
 mod gc;
+mod losses;
 mod model;
 mod protocol;
 mod refused;
