@@ -222,6 +222,10 @@ impl Store for MemoryStore {
         answer(StoreOperation::Now, Ok(SystemTime::now()))
     }
 
+    fn known_time(&self) -> Option<SystemTime> {
+        Some(SystemTime::now())
+    }
+
     fn read_options(&self, _: Access) -> ReadOptions {
         ReadOptions::LOCAL
     }

@@ -90,6 +90,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         unsupported(self.url(probe), what, StoreOperation::Now)
     }
 
+    /// Returns the time of [`Store::now`] if it is known without a request, and so without a probe.
+    fn known_time(&self) -> Option<SystemTime> {
+        None
+    }
+
     /// Returns which ranges are worth joining, and the largest request.
     fn read_options(&self, access: Access) -> ReadOptions {
         match access {

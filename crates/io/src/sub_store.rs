@@ -116,6 +116,10 @@ impl Store for SubStore {
         self.store.now(&self.key(probe))
     }
 
+    fn known_time(&self) -> Option<SystemTime> {
+        self.store.known_time()
+    }
+
     fn read_options(&self, access: Access) -> ReadOptions {
         self.store.read_options(access)
     }

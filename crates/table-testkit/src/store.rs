@@ -547,6 +547,11 @@ impl Store for SimulatedStore {
             Ok(shared.clock)
         })
     }
+
+    fn known_time(&self) -> Option<SystemTime> {
+        let can = self.capabilities().can_say_time;
+        can.then(|| self.lock().clock)
+    }
 }
 
 /// An upload. Each part, and the end, is a call that may go wrong: so some parts may be there, and no object.

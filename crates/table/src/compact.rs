@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use tarsia::Writer;
 use tarsia_filter::Expr;
-use tarsia_table_meta::{Entry, FileId, ObjectId, Operation, Partition, RefEntry};
+use tarsia_table_meta::{Entry, FileId, ObjectId, Operation, Partition, RefEntry, Rule};
 
 use crate::drive::drive;
 use crate::error::{Error, Result};
@@ -144,6 +144,7 @@ impl Table {
     /// # Errors
     /// As [`Table::compact`], but for conflicts.
     pub fn compaction_due(&self, compact: &Compact) -> Result<Compacted> {
+        self.check_rule(&compact.branch, Rule::MergeOnly)?;
         let (groups, _) = groups(&self.at(&compact.branch)?, compact)?;
         let files = || groups.iter().flatten();
         Ok(Compacted {

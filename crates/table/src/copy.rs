@@ -17,7 +17,8 @@ use crate::drive::all;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gc::days;
 use crate::mark::{Marks, mark};
-use crate::roots::{RefsListed, Times, list_refs, roots, store_time};
+use crate::place::{check_apart, check_place};
+use crate::roots::{RefsListed, Times, list_refs, reading_time, roots};
 use crate::table::{Table, check_writable};
 
 /// Objects that are copied at the same time, and their bytes.
@@ -57,12 +58,14 @@ enum Check {
 
 impl Table {
     /// Copies to another store what refs keep from garbage collection, and the refs but pins. What is there is not
-    /// copied again. The copy has the table's id, and may be copied to again while nobody else writes to it.
+    /// copied again. The copy has the table's id, and may be copied to again while nobody else writes to it. Nothing is
+    /// written to this table's store.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], with their names, if the copy has refs that the table does not have so;
     /// [`ErrorKind::Exists`] if there is another table; [`ErrorKind::Corrupt`] for an object that is damaged or
-    /// missing, which is not copied; [`ErrorKind::Unsupported`] for a store that cannot create an object only if it is
+    /// missing, which is not copied; [`ErrorKind::InvalidInput`] for a place inside of a table, whose garbage collection
+    /// would delete the copy, and for one that the table lies in; [`ErrorKind::Unsupported`] for a store that cannot create an object only if it is
     /// absent, or has no lists; errors of both stores.
     pub fn copy_to(&self, to: &Arc<dyn Store>) -> Result<CopyReport> {
         self.copy(to, false)
@@ -80,11 +83,13 @@ impl Table {
         check_writable(to)?;
         let shared = self.shared();
         let from = &shared.store;
+        check_place(to)?;
+        check_apart(from, to)?;
         let is_new = self.check_copy(to)?;
         // What the refs of this list need is copied, and no ref that appears later.
         let listed = list_refs(shared)?;
         let policy = self.policy()?;
-        let times = Times::keeping(store_time(from)?, days(policy.keep_days));
+        let times = Times::keeping(reading_time(from, &listed), days(policy.keep_days));
         let roots = roots(shared, &listed, times.not_before(policy.keep_from))?;
         let marks = mark(shared, &roots)?;
         if let Some(first) = marks.problems.first() {

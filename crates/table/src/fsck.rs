@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tarsia_io::List;
 use tarsia_table_meta::names::{self, ObjectKind};
@@ -13,7 +12,9 @@ use crate::finding::Finding;
 use crate::gc::{days, is_marked};
 use crate::mark::{Marks, mark};
 use crate::refs;
-use crate::roots::{REFS_PREFIX, RefsListed, Times, list_refs, roots, store_time};
+use crate::roots::{
+    MISSING_ENTRY, MISSING_POLICY, REFS_PREFIX, RefsListed, Times, list_refs, reading_time, roots,
+};
 use crate::snapshot::{Shared, Snapshot};
 use crate::source;
 use crate::table::Table;
@@ -61,7 +62,8 @@ struct Fsck<'a> {
 }
 
 impl Table {
-    /// Checks refs, and all that they keep from garbage collection. What is damaged is a finding, not an error.
+    /// Checks refs, and all that they keep from garbage collection. What is damaged is a finding, not an error. Writes
+    /// nothing.
     ///
     /// # Errors
     /// Errors of the store.
@@ -75,10 +77,7 @@ impl Table {
         // What refs lead to was written before them: other writers may go on meanwhile.
         let listed = list_refs(shared)?;
         fsck.refs(&listed, &self.known())?;
-        let now = match shared.store.capabilities().can_say_time {
-            true => store_time(&shared.store)?,
-            false => SystemTime::now(),
-        };
+        let now = reading_time(&shared.store, &listed);
         // A policy that cannot be read is a finding of its own.
         let policy = self.policy().unwrap_or_default();
         let times = Times::keeping(now, days(policy.keep_days)).not_before(policy.keep_from);
@@ -145,7 +144,7 @@ impl Fsck<'_> {
             let key = names::policy_key(n);
             match found {
                 Ok(Some(_)) => {}
-                Ok(None) => self.find(&key, "the entry is missing, but later ones are there"),
+                Ok(None) => self.find(&key, MISSING_POLICY),
                 Err(error) => self.find(&key, error.to_string()),
             }
         }
@@ -167,8 +166,7 @@ impl Fsck<'_> {
             let entry = match found {
                 Ok(Some(entry)) => entry,
                 Ok(None) => {
-                    let what = "the ref entry is missing, but it was there, or later ones are";
-                    self.find(&key, what);
+                    self.find(&key, MISSING_ENTRY);
                     before = None;
                     continue;
                 }

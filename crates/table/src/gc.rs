@@ -1,7 +1,7 @@
 //! Garbage collection: objects that no ref needs, and that are old enough, are deleted.
 //!
 //! 1. Refs are listed, and all that they need is marked. If anything of that is missing or damaged, nothing is deleted.
-//! 2. All other objects are listed. Those that are not marked, and are older than a day by the store's clock, are
+//! 2. All other objects are listed. What is marked must be among them, with its size. Those that are not marked, and are older than a day by the store's clock, are
 //!    doomed: younger ones may belong to transactions that are under way.
 //! 3. Refs are listed again. If a new one needs a doomed object, all begins anew.
 //! 4. The doomed objects are deleted, commits first, so that a state is there or is not.
@@ -9,18 +9,20 @@
 //! A ref that appears after 3 needs nothing doomed, since new refs name only what is kept for at least half of the time
 //! of keeping ([`Table::check_nameable`]). A crash between any two steps leaves what the next run deletes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tarsia_io::{List, Store, block_on};
+use tarsia_io::{List, Store, StoreErrorKind, block_on};
 use tarsia_table_meta::names::{self, ObjectKind};
 use tarsia_table_meta::{FileId, ObjectId};
 
 use crate::drive::all;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mark::{Marks, mark};
-use crate::roots::{REFS_PREFIX, RefsListed, Roots, Times, list_refs, roots, store_time};
+use crate::roots::{
+    REFS_PREFIX, RefsListed, Roots, Times, list_refs, reading_time, roots, store_time,
+};
 use crate::snapshot::Shared;
 use crate::table::Table;
 
@@ -107,12 +109,15 @@ impl Table {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] if something that refs need is missing or damaged, or a ref is not understood: then
-    /// nothing is deleted; [`ErrorKind::InvalidInput`] for fewer days than the policy says;
+    /// nothing is deleted (of files the size is compared, and no byte is read); [`ErrorKind::InvalidInput`] for fewer days than the policy says;
     /// [`ErrorKind::Unsupported`] for a store that does not delete, list, or say the time; errors of the store.
     pub fn gc(&self, gc: &Gc) -> Result<GcReport> {
         let shared = self.shared();
         check_can(&shared.store)?;
-        let now = store_time(&shared.store)?;
+        let now = match gc.is_dry {
+            true => reading_time(&shared.store, &list_refs(shared)?),
+            false => clock(&shared.store)?,
+        };
         let policy = self.policy()?;
         let fewest = self.keep_days_at(&policy, now)?;
         let keep_days = gc.keep_days.unwrap_or(fewest);
@@ -144,6 +149,17 @@ impl Table {
 
 pub(crate) fn days(n: u64) -> Duration {
     Duration::from_secs(n.saturating_mul(24 * 3600))
+}
+
+/// The time by the store's clock, without which nothing is deleted: by another one what is young might seem old.
+fn clock(store: &Arc<dyn Store>) -> Result<SystemTime> {
+    store_time(store).map_err(|error| {
+        let what = format!(
+            "nothing was deleted, since the store's clock cannot be read; where that takes an object that is written \
+             for it, it takes a little space and the right to write: {error}"
+        );
+        Error::new(error.kind(), what)
+    })
 }
 
 fn check_can(store: &Arc<dyn Store>) -> Result<()> {
@@ -230,9 +246,63 @@ fn marked(shared: &Arc<Shared>, listed: &RefsListed, times: Times) -> Result<(Ro
     }
 }
 
+/// Needed objects that a list showed.
+#[derive(Default)]
+struct Seen {
+    objects: HashSet<(ObjectKind, ObjectId)>,
+    /// Files, and the bytes of each.
+    files: HashMap<FileId, u64>,
+}
+
+impl Seen {
+    fn note(&mut self, key: &str, bytes: u64) {
+        self.objects.extend(names::object_of_key(key));
+        let file = names::file_of_key(key);
+        self.files.extend(file.map(|file| (file, bytes)));
+    }
+
+    /// Refuses to go on if a needed object is missing, or a file has another size than its entry says. Files of
+    /// changes alone may be missing.
+    fn check(&self, store: &Arc<dyn Store>, marks: &Marks) -> Result<()> {
+        let mut suspects: BTreeMap<String, Option<u64>> = BTreeMap::new();
+        for (kind, id) in marks.objects.difference(&self.objects) {
+            suspects.insert(kind.key(id), None);
+        }
+        let of_states = marks.files.iter().map(|(file, entry)| (file, entry, true));
+        let of_changes = marks.files_of_changes.iter();
+        let of_changes = of_changes.map(|(file, entry)| (file, entry, false));
+        for (file, entry, is_required) in of_states.chain(of_changes) {
+            let is_right = match self.files.get(file) {
+                Some(bytes) => *bytes == entry.bytes,
+                None => !is_required,
+            };
+            if !is_right {
+                suspects.insert(names::data_key(file), Some(entry.bytes));
+            }
+        }
+        for (key, bytes) in &suspects {
+            // A list that lags is no proof.
+            let what = match (block_on(store.head(key)), bytes) {
+                (Err(error), _) if error.kind() == StoreErrorKind::NotFound => {
+                    "it is missing".to_owned()
+                }
+                (Err(error), _) => return Err(error.into()),
+                (Ok(meta), Some(bytes)) if meta.size != *bytes => {
+                    format!("it has {} bytes, its entry says {bytes}", meta.size)
+                }
+                (Ok(_), _) => continue,
+            };
+            let what = format!("nothing was deleted, since this is needed: {what}");
+            return Err(Error::corrupt(what).of_object(key));
+        }
+        Ok(())
+    }
+}
+
 /// Lists all objects, and tells the needed, the young and the others apart.
 fn unneeded(shared: &Arc<Shared>, marks: &Marks, since: SystemTime) -> Result<GcReport> {
     let mut report = GcReport::default();
+    let mut seen = Seen::default();
     let mut next = Some(List::new(""));
     while let Some(list) = next.take() {
         let page = block_on(shared.store.list(list.clone()))?;
@@ -240,6 +310,9 @@ fn unneeded(shared: &Arc<Shared>, marks: &Marks, since: SystemTime) -> Result<Gc
             let is_needed = it.key == names::TABLE_KEY || is_marked(marks, &it.key);
             let is_old = it.meta.last_modified.is_some_and(|time| time < since);
             let bytes = it.meta.size;
+            if is_needed {
+                seen.note(&it.key, bytes);
+            }
             let (n_objects, n_bytes) = match (it.key.starts_with(REFS_PREFIX), is_needed, is_old) {
                 (true, ..) => continue,
                 (_, true, _) => (&mut report.needed_objects, &mut report.needed_bytes),
@@ -259,6 +332,7 @@ fn unneeded(shared: &Arc<Shared>, marks: &Marks, since: SystemTime) -> Result<Gc
         }
         next = page.next;
     }
+    seen.check(&shared.store, marks)?;
     report.removed.sort_by_key(|it| order(&it.key));
     Ok(report)
 }
@@ -291,7 +365,7 @@ fn sweep(store: &Arc<dyn Store>, keys: &[&str], now: SystemTime) -> Result<()> {
                 if names::object_of_key(&key).is_some() {
                     let meta = match store.head(&key).await {
                         Ok(meta) => meta,
-                        Err(error) if error.kind() == tarsia_io::StoreErrorKind::NotFound => {
+                        Err(error) if error.kind() == StoreErrorKind::NotFound => {
                             return Ok(());
                         }
                         Err(error) => return Err(error),

@@ -7,6 +7,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::objects::unexpected;
 use crate::steps::{Answer, Desk, Need};
 
+/// The branch that a new table has.
+pub const MAIN: &str = "main";
+
 /// Ref entries that are read at the same time.
 const ENTRIES_AT_A_TIME: u64 = 64;
 

@@ -10,12 +10,18 @@ use tarsia_table_meta::{ObjectId, RefEntry, TxnId};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::finding::Finding;
-use crate::refs;
+use crate::refs::{self, MAIN};
 use crate::snapshot::Shared;
 use crate::spec::random;
 
 /// Clocks of writers differ from the store's by less.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
+
+/// Describes a gap in the numbers of ref entries.
+pub(crate) const MISSING_ENTRY: &str =
+    "the ref entry is missing, but it was there, or later ones are";
+/// Describes a gap in the policy.
+pub(crate) const MISSING_POLICY: &str = "the entry is missing, but later ones are there";
 
 /// The keys of refs begin so.
 pub(crate) const REFS_PREFIX: &str = "refs/";
@@ -37,6 +43,14 @@ pub(crate) fn list_refs(shared: &Shared) -> Result<RefsListed> {
 pub(crate) fn store_time(store: &Arc<dyn Store>) -> Result<SystemTime> {
     let probe = format!("probe/{}", TxnId(random()?));
     Ok(block_on(store.now(&probe))?)
+}
+
+/// A time near that of the store's clock, for those who write nothing: its own if it is known without a request, else
+/// this machine's, but not before the newest ref.
+pub(crate) fn reading_time(store: &Arc<dyn Store>, listed: &RefsListed) -> SystemTime {
+    let newest = listed.values().flatten().max().copied();
+    let here = || SystemTime::now().max(newest.unwrap_or(UNIX_EPOCH));
+    store.known_time().unwrap_or_else(here)
 }
 
 /// Milliseconds since 1970.
@@ -107,15 +121,31 @@ pub(crate) fn roots(shared: &Shared, listed: &RefsListed, times: Times) -> Resul
             roots.find(key, unknown_ref(key));
         }
     }
-    let first = names::policy_key(0);
-    if !listed.contains_key(&first) && listed.keys().any(|key| names::policy_of_key(key).is_some())
-    {
-        roots.find(&first, "the entry is missing, but later ones are there");
+    let policy: BTreeSet<u64> = listed
+        .keys()
+        .filter_map(|it| names::policy_of_key(it))
+        .collect();
+    let keys = gaps(policy.into_iter()).map(names::policy_key);
+    roots.missing(shared, keys.collect(), MISSING_POLICY)?;
+    if !branches.contains_key(MAIN) {
+        roots.check_main(shared)?;
     }
     for (branch, numbers) in branches {
+        let keys = gaps(numbers.keys().copied()).map(|n| names::ref_key(&branch, n));
+        let keys = keys.collect::<Result<_, _>>()?;
+        roots.missing(shared, keys, MISSING_ENTRY)?;
         roots.branch(shared, &branch, &numbers, times)?;
     }
     Ok(roots)
+}
+
+/// The first number of each gap in numbers that begin at 0 and rise.
+fn gaps(numbers: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let mut next = 0;
+    numbers.filter_map(move |n| {
+        let expected = std::mem::replace(&mut next, n.saturating_add(1));
+        (n != expected).then_some(expected)
+    })
 }
 
 /// Describes a key below `refs` that no ref has.
@@ -133,6 +163,41 @@ impl Roots {
             object: key.to_owned(),
             what: what.into(),
         });
+    }
+
+    /// Finds refs that are missing. A list may not have shown one that was made meanwhile.
+    fn missing(&mut self, shared: &Shared, keys: Vec<String>, what: &str) -> Result<()> {
+        for key in keys {
+            let asked = key.clone();
+            let found = shared.run(|desk, _| async move { refs::get_json(&desk, asked).await });
+            if found?.is_none() {
+                self.find(&key, what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds that `main` was lost: ref entries stay for ever, so a table without it was lost, or is not finished.
+    fn check_main(&mut self, shared: &Shared) -> Result<()> {
+        let first = names::ref_key(MAIN, 0)?;
+        let asked = first.clone();
+        let found = shared.run(|desk, _| async move { refs::get_json(&desk, asked).await });
+        if found?.is_some() {
+            return Ok(());
+        }
+        for prefix in ["meta/", "data/"] {
+            let page = block_on(shared.store.list(List::new(prefix).page_max(1)))?;
+            if let Some(other) = page.objects.first() {
+                let what = format!(
+                    "branch `{MAIN}` has no ref entry, but there are objects such as `{}`: refs were lost, or a copy \
+                     or the making of the table was interrupted, and is to be repeated",
+                    other.key
+                );
+                self.find(&first, what);
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     fn keep(&mut self, key: &str, commit: ObjectId) {
@@ -179,13 +244,10 @@ impl Roots {
         times: Times,
     ) -> Result<()> {
         let is_young = |time: &Option<SystemTime>| time.is_none_or(|time| time >= times.since);
-        let mut wanted = BTreeSet::new();
-        for (n, time) in numbers.iter().rev() {
-            wanted.insert(*n);
-            if !is_young(time) {
-                break;
-            }
-        }
+        // Entries are written in their order, but one that is damaged may be younger than later ones.
+        let young = numbers.iter().filter(|(_, time)| is_young(time));
+        let before = numbers.iter().rev().find(|(_, time)| !is_young(time));
+        let wanted: BTreeSet<u64> = young.chain(before).map(|(n, _)| *n).collect();
         let newest = wanted.last().copied();
         let certainly = millis(times.since + CLOCKS_DIFFER);
         let wanted: Vec<u64> = wanted.into_iter().collect();

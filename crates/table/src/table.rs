@@ -19,16 +19,18 @@ use tarsia_table_meta::{
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::objects::{Objects, unexpected};
+use crate::place::check_place;
 use crate::protocol::{Committed, create};
 use crate::refs;
+pub use crate::refs::MAIN;
 use crate::snapshot::{Shared, Snapshot};
 use crate::spec::{CommitInfo, TableSpec, random, said};
 use crate::steps::{Answer, Desk, Need, Steps};
 use crate::transaction::Transaction;
 use crate::write::FileOptions;
 
-/// The branch that a new table has.
-pub const MAIN: &str = "main";
+/// First commits that so many tries of `create` left are looked at; more are a table's.
+const FIRST_COMMITS_MAX: usize = 16;
 
 /// A table in a store. Cloning shares it; all methods can be called from many threads.
 #[derive(Clone)]
@@ -78,9 +80,10 @@ impl Table {
     /// # Errors
     /// [`ErrorKind::Exists`] if the store has a table; [`ErrorKind::Unsupported`] for a store that cannot create an
     /// object only if it is absent, or has no lists; [`ErrorKind::InvalidInput`] for fields and partitions that cannot
-    /// be.
+    /// be, and for a folder inside of a table, whose garbage collection would delete this one.
     pub fn create(store: Arc<dyn Store>, spec: &TableSpec, info: &CommitInfo) -> Result<Self> {
         check_writable(&store)?;
+        check_place(&store)?;
         let (table, txn) = (TableId(random()?), info.new_txn()?);
         let schema = spec.fields(&txn)?;
         let partitions = spec.partitions(&schema)?;
@@ -473,10 +476,52 @@ async fn claim(desk: &Desk, root: TableRoot) -> Result<TableRoot> {
         return Err(unexpected(answer));
     };
     let found = TableRoot::parse(&bytes)?;
-    match refs::newest(desk, MAIN, None).await? {
-        Some(_) => Err(exists()),
-        None => Ok(found),
+    // This comes first: whoever is making the table now makes its first branch before anything else.
+    let known = known_objects(desk, &found).await?;
+    match (refs::newest(desk, MAIN, None).await?, known) {
+        (Some(_), _) => Err(exists()),
+        (None, None) => Ok(found),
+        (None, Some(key)) => {
+            let what = format!(
+                "there is a table already, or a copy that was interrupted: branch `{MAIN}` has no ref entry, but there \
+                 are objects such as `{key}`"
+            );
+            Err(Error::new(ErrorKind::Exists, what).of_object(names::TABLE_KEY))
+        }
     }
+}
+
+/// An object that a `create` that crashed does not leave: it leaves `TABLE`, schemas, and commits that are first ones.
+async fn known_objects(desk: &Desk, root: &TableRoot) -> Result<Option<String>> {
+    let first = |prefix: &str, n_objects: usize| {
+        let list = List::new(prefix).page_max(n_objects);
+        async move {
+            match desk.ask_one(Need::List(list)).await {
+                Answer::Listed(page) => Ok(page.objects.into_iter().map(|it| it.key)),
+                other => Err(unexpected(other)),
+            }
+        }
+    };
+    for prefix in ["refs/", "data/", ObjectKind::Manifest.prefix()] {
+        if let Some(key) = first(prefix, 1).await?.next() {
+            return Ok(Some(key));
+        }
+    }
+    let objects = Objects::new(root.id);
+    for (n, key) in first(ObjectKind::Commit.prefix(), FIRST_COMMITS_MAX + 1)
+        .await?
+        .enumerate()
+    {
+        let Some((_, id)) = names::object_of_key(&key) else {
+            continue;
+        };
+        let is_first = n < FIRST_COMMITS_MAX
+            && matches!(objects.find_commit(desk, id).await, Ok(Some(commit)) if commit.parents.is_empty());
+        if !is_first {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
 }
 
 pub(crate) fn check_writable(store: &Arc<dyn Store>) -> Result<()> {

@@ -395,8 +395,8 @@ Example:
   tarsia table fsck ads --digests
 
 Checks all refs, and what they keep from gc: commits, schemas, manifests, and that each file is there with its size; with
---digests each byte of each file, too. Counts the objects that nothing keeps. Changes nothing. Exit code 1 if something
-is wrong.")]
+--digests each byte of each file, too. Counts the objects that nothing keeps, and temporary files: all, and those of
+killed writers, which gc removes. Writes nothing. Exit code 1 if something is wrong.")]
 pub struct TableFsck {
     /// Folder or URL of the table
     pub table: Place,

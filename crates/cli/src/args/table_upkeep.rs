@@ -13,7 +13,8 @@ Example:
 
 Kept are the states of branches, tags and pins, those that branches were at during the days of keeping, and the changes
 of branches that were not merged. Other objects go if they are older than 24 hours by the store's clock, whatever their
-names: what interrupted writers left, and old states. Nothing goes if something that is kept is missing or damaged.")]
+names: what interrupted writers left, and old states. Nothing goes if something that is kept is missing or damaged; of
+files the size is compared, and `tarsia table fsck --digests` reads their bytes.")]
 pub struct TableGc {
     /// Folder or URL of the table
     pub table: Place,
@@ -122,7 +123,7 @@ Example:
 
 Copies what gc would keep, and all refs but pins; what is there is not copied again. Each object is checked on its way.
 Refs come last, so a copy that was interrupted is an older state, and the next one goes on. A copy that somebody else
-has written to is refused, with the names of its branches.")]
+has written to is refused, with the names of its branches. So is a place inside of a table, whose gc would delete it.")]
 pub struct TableCopy {
     /// Folder or URL of the table
     pub table: Place,

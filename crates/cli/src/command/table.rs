@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatchIterator;
 use serde_json::{Value, json};
@@ -214,17 +215,15 @@ fn delete(args: &TableDelete, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
     let table = open_table(&args.table, places)?;
     let condition = args.condition.read()?;
-    if args.dry_run {
-        let snapshot = table.at(&args.branch).map_err(failed(path))?;
-        let n_rows = snapshot.scan().filter(condition.into_owned()).count();
-        return summarise(
-            path,
-            &[("rows to delete", n_rows.map_err(failed(path))?.to_string())],
-        );
-    }
+    // What forbids the delete forbids the dry run, too.
     let mut txn = table
         .begin(&args.branch, commit_info(&args.said))
         .map_err(failed(path))?;
+    if args.dry_run {
+        let scan = txn.snapshot().scan().filter(condition.into_owned());
+        let n_rows = scan.count().map_err(failed(path))?;
+        return summarise(path, &[("rows to delete", n_rows.to_string())]);
+    }
     let n_rows = txn.delete_where(&condition).map_err(failed(path))?;
     let mut facts = vec![("rows deleted", n_rows.to_string())];
     if !txn.is_empty() {
@@ -615,10 +614,14 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
     };
     let report = open_table(&args.table, places)?.fsck(depth);
     let report = report.map_err(failed(path))?;
-    let n_temporaries = temporaries(&args.table)?.map_or(Ok(0), |store| {
-        let counted = store.count_temporaries(LEFT_AGE);
-        counted.map_err(|error| Failure::bad(path, error))
-    })?;
+    let store = temporaries(&args.table)?;
+    let count = |age: Duration| {
+        let counted = store.as_ref().map(|store| store.count_temporaries(age));
+        let counted = counted.transpose();
+        let counted = counted.map_err(|error| Failure::bad(path, error))?;
+        Ok::<u64, Failure>(counted.unwrap_or(0))
+    };
+    let (n_temporaries, n_old) = (count(Duration::ZERO)?, count(LEFT_AGE)?);
     let mut out = Out::new();
     if args.json {
         let findings = report.findings.iter();
@@ -634,6 +637,7 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
             "unused_objects": report.unused_objects,
             "unused_bytes": report.unused_bytes,
             "temporary_files": n_temporaries,
+            "temporary_files_left": n_old,
             "findings": findings.collect::<Vec<_>>(),
         }))?;
     } else {
@@ -646,6 +650,7 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
             ("unused objects", report.unused_objects.to_string()),
             ("unused bytes", report.unused_bytes.to_string()),
             ("temporary files", n_temporaries.to_string()),
+            ("of killed writers", n_old.to_string()),
         ])?;
         for it in &report.findings {
             out.line(&printable(

@@ -57,9 +57,23 @@ pub(super) fn new_store(place: &Place, places: &dyn Places) -> Result<Arc<dyn St
     let path = place.name();
     match place.url() {
         Some(url) => places.store(url),
-        None => Ok(Arc::new(
-            LocalStore::create(path).map_err(|error| Failure::bad(path, error))?,
-        )),
+        None => {
+            check_place(path)?;
+            let created = LocalStore::create(path).map_err(|error| Failure::bad(path, error));
+            Ok(Arc::new(created?))
+        }
+    }
+}
+
+/// Refuses a folder inside of a table before it is made.
+pub(super) fn check_place(path: &Path) -> Result<(), Failure> {
+    match tarsia_table::enclosing_table(path) {
+        None => Ok(()),
+        Some(table) => Err(Failure::Usage(format!(
+            "{}: it lies in the table {}, and `tarsia table gc` of that would delete it",
+            path.display(),
+            table.display()
+        ))),
     }
 }
 

@@ -85,17 +85,17 @@ fn update_where(
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
+    let txn = table.begin(&args.branch, commit_info(&args.said));
+    let mut txn = txn.map_err(failed(path))?;
     if args.dry_run {
-        let snapshot = table.at(&args.branch).map_err(failed(path))?;
-        let rows = snapshot.scan().filter(condition.into_owned()).count();
+        let scan = txn.snapshot().scan();
+        let rows = scan.filter(condition.into_owned()).count();
         return Ok(Updated {
             rows: rows.map_err(failed(path))?,
             unmatched: None,
             commit: None,
         });
     }
-    let txn = table.begin(&args.branch, commit_info(&args.said));
-    let mut txn = txn.map_err(failed(path))?;
     let rows = txn
         .update_where(&condition, &values)
         .map_err(failed(path))?;
@@ -214,7 +214,12 @@ fn compact_metadata(args: &TableCompact, table: &Table) -> Result<(), Failure> {
     let path = args.table.name();
     let before = table.at(&args.branch).map_err(failed(path))?;
     let commit = match args.dry_run {
-        true => None,
+        true => {
+            // What forbids the commit forbids the dry run, too.
+            let txn = table.begin(&args.branch, commit_info(&args.said));
+            drop(txn.map_err(failed(path))?);
+            None
+        }
         false => {
             let done = table.compact_metadata(&args.branch, &commit_info(&args.said));
             let done = done.map_err(failed(path))?;

@@ -13,7 +13,8 @@ use crate::shown::printable;
 
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, summarise};
 use super::table_open::{
-    LEFT_AGE, SHOWN_DIGITS, commit_info, failed, new_store, open_table, temporaries, time_text,
+    LEFT_AGE, SHOWN_DIGITS, check_place, commit_info, failed, new_store, open_table, temporaries,
+    time_text,
 };
 
 pub(super) fn gc(args: &TableGc, places: &dyn Places) -> Result<(), Failure> {
@@ -195,7 +196,10 @@ pub(super) fn copy(args: &TableCopy, places: &dyn Places) -> Result<(), Failure>
     // A dry run makes no folder: one that is not there is as one that is empty.
     let is_absent = args.to.url().is_none() && !args.to.name().exists();
     let to = match args.dry_run && is_absent {
-        true => std::sync::Arc::new(tarsia::io::MemoryStore::new()),
+        true => {
+            check_place(args.to.name())?;
+            std::sync::Arc::new(tarsia::io::MemoryStore::new())
+        }
         false => new_store(&args.to, places)?,
     };
     let report = match args.dry_run {

@@ -63,7 +63,7 @@ fn old_states_go_and_pinned_ones_stay() {
     assert_eq!(dry["temporary_files"], 1);
     let checked = folder.run(&["table", "fsck", "ads", "--json"]).json();
     assert_eq!(
-        (&checked["pins"], &checked["temporary_files"]),
+        (&checked["pins"], &checked["temporary_files_left"]),
         (&1.into(), &1.into())
     );
     let keys: Vec<&str> = dry["removed"]
@@ -189,6 +189,75 @@ fn tables_are_not_made_among_other_files() {
         "{line}"
     );
     folder.run(&[&create[..], &["--force"]].concat()).ok();
+}
+
+#[test]
+fn no_table_lies_in_another_one() {
+    let folder = folder();
+    let objects = || folder.run(&["table", "fsck", "ads", "--json"]).json();
+    let before = objects();
+    let inside = [
+        vec!["copy", "ads", "ads/sub"],
+        vec!["copy", "ads", "ads/sub", "--dry-run"],
+        vec!["create", "ads/data/inner", "--like", "april.csv"],
+        vec!["create", "ads/a/b/c", "--like", "april.csv", "--force"],
+    ];
+    for words in inside {
+        let line = folder.run(&[&["table"], &words[..]].concat()).fails(2);
+        assert!(line.contains("it lies in the table"), "{line}");
+    }
+    assert_eq!(objects(), before);
+    assert!(!folder.path("ads/sub").exists() && !folder.path("ads/a").exists());
+    // One that lies there all the same is brought out, but not to the table that it lies in.
+    folder.run(&["table", "copy", "ads", "copy"]).ok();
+    std::fs::rename(folder.path("copy"), folder.path("ads/copy")).unwrap();
+    folder.run(&["table", "copy", "ads/copy", "out"]).ok();
+    let line = folder.run(&["table", "copy", "ads/copy", "ads"]).fails(2);
+    assert!(line.contains("the table lies in it"), "{line}");
+}
+
+#[test]
+fn dry_runs_are_refused_as_the_commands_are() {
+    let folder = folder();
+    let where_all = ["--where", "clicks > 0"];
+    let commands: [Vec<&str>; 4] = [
+        [&["delete", "ads"], &where_all[..]].concat(),
+        [&["update", "ads", "--set", "clicks=1"], &where_all[..]].concat(),
+        vec!["compact", "ads"],
+        vec!["compact", "ads", "--metadata"],
+    ];
+    let run = |words: &[&str]| folder.run(&[&["table"], words, &["--dry-run"]].concat());
+    for words in &commands {
+        run(words).ok();
+    }
+    let protect = ["table", "protect", "ads", "main", "--rule", "merge-only"];
+    folder.run(&protect).ok();
+    for words in &commands {
+        let line = run(words).fails(1);
+        assert!(line.contains("branch `main` is protected"), "{line}");
+    }
+}
+
+/// Whatever is written in a folder, or removed, changes the folder's time.
+#[cfg(unix)]
+#[test]
+fn a_check_writes_nothing() {
+    let folder = folder();
+    folder.write("ads/data/x.tmp0123456789abcdef", "young");
+    let old = std::time::SystemTime::now() - Duration::from_secs(3600);
+    let opened = std::fs::File::open(folder.path("ads")).unwrap();
+    opened.set_modified(old).unwrap();
+    let before = opened.metadata().unwrap().modified().unwrap();
+    let checked = folder.run(&["table", "fsck", "ads", "--json"]).json();
+    folder.run(&["table", "copy", "ads", "copy"]).ok();
+    let dry = folder.run(&["table", "gc", "ads", "--dry-run", "--json"]);
+    assert_eq!(dry.json()["temporary_files"], 0);
+    assert_eq!(opened.metadata().unwrap().modified().unwrap(), before);
+    // A writer may be alive.
+    assert_eq!(checked["temporary_files"], 1);
+    assert_eq!(checked["temporary_files_left"], 0);
+    folder.run(&["table", "gc", "ads"]).ok();
+    assert!(opened.metadata().unwrap().modified().unwrap() > before);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::folder::{Folder, is_absence, meta_of};
 use crate::file_system::{Entry, FileKind, FileSystem};
@@ -217,16 +217,19 @@ impl<F: FileSystem + Clone> Folder<F> {
 
     pub(super) fn remove_temporaries(&self, age: Duration) -> Result<u64, StoreError> {
         let mut n_removed = 0;
-        for Left { folder, name } in self.temporaries(age)? {
+        for Left { folder, name } in self.temporaries(self.now(PROBE)?, age)? {
             let path = self.root().join(&folder).join(&name);
             n_removed += self.remove_temporary(&path, &folder, &name)?;
         }
         Ok(n_removed)
     }
 
-    /// Temporary files that were not written to for a time.
-    pub(super) fn temporaries(&self, age: Duration) -> Result<Vec<Left>, StoreError> {
-        let now = self.now(PROBE)?;
+    /// Temporary files that were not written to for a time before `now`; all of them if that is none.
+    pub(super) fn temporaries(
+        &self,
+        now: SystemTime,
+        age: Duration,
+    ) -> Result<Vec<Left>, StoreError> {
         let mut left = Vec::new();
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
@@ -245,12 +248,13 @@ impl<F: FileSystem + Clone> Folder<F> {
             }
             for name in found {
                 let path = self.root().join(&folder).join(&name);
-                let is_old = self.files.state(&path).is_ok_and(|state| {
-                    let written = state.modified;
-                    written.is_some_and(|written| {
-                        now.duration_since(written).is_ok_and(|since| since >= age)
-                    })
-                });
+                let is_old = age.is_zero()
+                    || self.files.state(&path).is_ok_and(|state| {
+                        let written = state.modified;
+                        written.is_some_and(|written| {
+                            now.duration_since(written).is_ok_and(|since| since >= age)
+                        })
+                    });
                 if is_old {
                     let folder = folder.clone();
                     left.push(Left { folder, name });

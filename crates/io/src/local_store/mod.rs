@@ -101,12 +101,13 @@ impl<F: FileSystem + Clone + 'static> LocalStore<F> {
         removed.map_err(|error| error.during(StoreOperation::Delete))
     }
 
-    /// Counts the temporary files that [`LocalStore::remove_temporaries`] would remove.
+    /// Counts the temporary files that [`LocalStore::remove_temporaries`] would remove, by this machine's clock; for an
+    /// age of zero all of them, also those of writers that are alive. Writes nothing.
     ///
     /// # Errors
     /// What the system reports.
     pub fn count_temporaries(&self, age: Duration) -> Result<u64, StoreError> {
-        let left = self.folder.temporaries(age);
+        let left = self.folder.temporaries(SystemTime::now(), age);
         let left = left.map_err(|error| error.during(StoreOperation::List))?;
         Ok(left.len() as u64)
     }

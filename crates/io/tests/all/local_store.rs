@@ -143,8 +143,15 @@ fn temporary_files_are_never_listed_and_removed_by_age() {
             file.set_modified(old).unwrap();
         }
     }
+    let hour = Duration::from_secs(3_600);
+    let n_before = store.count_temporaries(Duration::ZERO).unwrap();
     // Its writer is alive.
     let upload = block_on(store.upload("a/c")).unwrap();
+    assert_eq!(store.count_temporaries(hour).unwrap(), 1);
+    assert_eq!(
+        store.count_temporaries(Duration::ZERO).unwrap(),
+        n_before + 1
+    );
     assert_eq!(keys(&store, ""), ["a/b"]);
     assert_eq!(
         store

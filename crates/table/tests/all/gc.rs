@@ -215,6 +215,10 @@ impl Store for Hooked {
     fn now(&self, probe: &str) -> StoreFuture<SystemTime> {
         self.store.now(probe)
     }
+
+    fn known_time(&self) -> Option<SystemTime> {
+        self.store.known_time()
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod copies;
 mod fsck;
 mod gc;
 mod merged_schemas;
+mod losses;
 mod model;
 mod protocol;
 mod refused;

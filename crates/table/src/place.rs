@@ -1,0 +1,69 @@
+//! Places of tables: no table lies inside of another one, whose garbage collection would delete it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tarsia_io::Store;
+use tarsia_table_meta::{limits, names};
+
+use crate::error::{Error, Result};
+
+/// The folder of a table that a folder, which need not be there, lies in. The folder itself may be one of a table.
+pub fn enclosing_table(folder: &Path) -> Option<PathBuf> {
+    let folder = std::path::absolute(folder).ok()?;
+    // Links lead to the folders that a collection goes through.
+    let there = folder.ancestors().find(|it| it.exists())?;
+    let is_itself = there == folder;
+    let there = there.canonicalize().ok()?;
+    let above = there.ancestors().skip(usize::from(is_itself));
+    above
+        .into_iter()
+        .find(|it| is_table(it))
+        .map(Path::to_owned)
+}
+
+fn is_table(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(names::TABLE_KEY)) else {
+        return false;
+    };
+    let mut bytes = Vec::new();
+    let read = file
+        .take(limits::JSON_BYTES_MAX as u64)
+        .read_to_end(&mut bytes);
+    // Also one of a version that this build does not know.
+    let format = b"\"tarsia-table\"";
+    read.is_ok() && bytes.windows(format.len()).any(|it| it == format)
+}
+
+/// Refuses a local store inside of a table.
+pub(crate) fn check_place(store: &Arc<dyn Store>) -> Result<()> {
+    // Other stores have URLs with a scheme.
+    let url = store.url("");
+    let folder = Path::new(&url);
+    let table = folder.is_absolute().then(|| enclosing_table(folder));
+    match table.flatten() {
+        None => Ok(()),
+        Some(table) => Err(Error::invalid(inside(&table)).of_object(&url)),
+    }
+}
+
+fn inside(table: &Path) -> String {
+    format!(
+        "it lies in the table {}, whose garbage collection would delete it",
+        table.display()
+    )
+}
+
+/// Refuses a copy to a place inside of the table, or to one that the table lies in.
+pub(crate) fn check_apart(from: &Arc<dyn Store>, to: &Arc<dyn Store>) -> Result<()> {
+    let folder = |store: &Arc<dyn Store>| format!("{}/", store.url("").trim_end_matches('/'));
+    let (one, other) = (folder(from), folder(to));
+    let what = match (other.starts_with(&one), one.starts_with(&other)) {
+        (true, true) | (false, false) => return Ok(()),
+        (true, false) => "it lies in the table, whose garbage collection would delete it",
+        (false, true) => "the table lies in it, and its garbage collection would delete the table",
+    };
+    Err(Error::invalid(what).of_object(&to.url("")))
+}
