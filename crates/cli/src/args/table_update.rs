@@ -98,7 +98,7 @@ pub struct TableAddColumn {
     #[arg(long = "type", value_name = "TYPE")]
     pub data_type: String,
     /// Value of rows that are there, written as in conditions
-    #[arg(long, value_name = "VALUE", value_parser = parse_value)]
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = parse_value)]
     pub default: Option<Literal>,
     /// Branch to write to
     #[arg(long, value_name = "NAME", default_value = "main")]

@@ -7,12 +7,14 @@ use std::time::Duration;
 use arrow_array::RecordBatchIterator;
 use serde_json::{Value, json};
 use tarsia::io::{List, Store, block_on};
-use tarsia_table::meta::{RefEntry, RefOp};
+use tarsia_filter::Expr;
+use tarsia_table::meta::{Entry, RefEntry, RefOp};
 use tarsia_table::{AlterField, Depth, DiffEntry, LogEntry, Snapshot, Table, TableSpec};
 
 use crate::args::{
-    TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
-    TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
+    Condition, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
+    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
+    TableTag,
 };
 use crate::failure::Failure;
 use crate::place::Places;
@@ -194,8 +196,12 @@ fn scan(args: &TableScan, places: &dyn Places) -> Result<(), Failure> {
     if let Some(names) = &args.columns.names {
         scan = scan.columns(&names.0);
     }
-    if let Some(filter) = args.filter.read()? {
-        scan = scan.filter(filter);
+    let condition = args.condition.as_ref().map(Condition::read).transpose()?;
+    if let Some(condition) = condition {
+        if args.explain_filter {
+            show_files_left(path, &snapshot, &condition)?;
+        }
+        scan = scan.filter(condition.into_owned());
     }
     if let Some(n_rows) = args.n_rows {
         scan = scan.limit(n_rows);
@@ -209,6 +215,27 @@ fn scan(args: &TableScan, places: &dyn Places) -> Result<(), Failure> {
     let schema = scan.schema();
     let batches = scan.map(|batch| batch.map_err(|error| failed(path)(error.into())));
     print_rows(path, &schema, batches, args.json)
+}
+
+/// Says how many files a scan opens, and why not all.
+fn show_files_left(path: &Path, snapshot: &Snapshot, condition: &Expr) -> Result<(), Failure> {
+    let mut table = new_table(&["", "files", "rows", "bytes"]);
+    for column in 1..=3 {
+        align_right(&mut table, column);
+    }
+    for (what, condition) in [("all", None), ("partitions leave", Some(condition))] {
+        let files = snapshot.files(condition).map_err(failed(path))?;
+        let sum = |of: fn(&Entry) -> u64| files.iter().map(of).sum::<u64>().to_string();
+        table.add_row([
+            what.to_owned(),
+            files.len().to_string(),
+            sum(|file| file.rows),
+            sum(|file| file.bytes),
+        ]);
+    }
+    let mut out = Out::to_standard_error();
+    out.table(&table)?;
+    out.finish()
 }
 
 fn delete(args: &TableDelete, places: &dyn Places) -> Result<(), Failure> {

@@ -258,6 +258,47 @@ fn what_is_wrong_is_one_line() {
 }
 
 #[test]
+fn a_scan_says_which_files_a_condition_leaves() {
+    let folder = folder();
+    let scan = ["table", "scan", "ads", "--count", "--explain-filter"];
+    let found = folder.run(&[&scan[..], &["--where", "country = 'NL'"]].concat());
+    assert_eq!((found.code, found.stdout.trim()), (0, "2"));
+    let numbers = |line: &str| -> Vec<u64> {
+        let cells = line.split('|').map(str::trim);
+        cells.filter_map(|cell| cell.parse().ok()).collect()
+    };
+    let lines = |what: &str| {
+        let mut lines = found.stderr.lines();
+        numbers(lines.find(|line| line.contains(what)).unwrap())
+    };
+    assert_eq!(lines("all")[..2], [3, 4]);
+    assert_eq!(lines("partitions leave")[..2], [1, 2]);
+    assert!(folder.run(&scan).fails(2).contains("--where"));
+}
+
+#[test]
+fn defaults_may_be_negative_and_messages_long() {
+    let folder = folder();
+    let add = [
+        "table",
+        "add-column",
+        "ads",
+        "n",
+        "--type",
+        "Int64",
+        "--default",
+        "-5",
+    ];
+    folder.run(&add).ok();
+    let count = ["table", "scan", "ads", "--count", "--where", "n = -5"];
+    assert_eq!(folder.run(&count).ok().trim(), "4");
+    let tag = |message: &str| folder.run(&["table", "append", "ads", "may.csv", "-m", message]);
+    let refused = tag(&"x".repeat(8_193)).fails(2);
+    assert!(refused.contains("8193 bytes"), "{refused}");
+    tag(&"x".repeat(8_192)).ok();
+}
+
+#[test]
 fn a_check_of_a_table_names_what_is_missing() {
     let folder = folder();
     let checked = folder
