@@ -383,7 +383,7 @@ fn rows_that_get_all_their_values_by_name_are_a_dense_update() {
         .own_entries
         .iter()
         .flat_map(|it| &it.targets);
-    assert!(targets.map(|it| it.dense).all(|dense| dense));
+    assert!(targets.map(|it| it.dense).all(std::convert::identity));
     for batch in snapshot.scan().columns(&["id", "a.b"]).build().unwrap() {
         let batch = batch.unwrap();
         assert_eq!(batch.column(0), batch.column(1));
