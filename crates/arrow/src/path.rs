@@ -54,8 +54,8 @@ impl LeafPath {
         &self.forms
     }
 
-    /// The numbers of the structs' fields that lead to it, outermost first, if there are only structs on the way: then a
-    /// row has at most one item. None lead to a flat column. Dictionaries and runs of structs count as structs.
+    /// The numbers of the structs' fields that lead to it, outermost first, if there are only structs on the way: then
+    /// a row has at most one item. None lead to a flat column. Dictionaries and runs of structs count as structs.
     pub fn fields_of_structs(&self) -> Option<Vec<usize>> {
         let fields = self.steps.iter().map(|step| match step.kind {
             StepKind::Field(number) => Some(number),

@@ -1,8 +1,9 @@
 //! Garbage collection: objects that no ref needs, and that are old enough, are deleted.
 //!
 //! 1. Refs are listed, and all that they need is marked. If anything of that is missing or damaged, nothing is deleted.
-//! 2. All other objects are listed. What is marked must be among them, with its size. Those that are not marked, and are older than a day by the store's clock, are
-//!    doomed: younger ones may belong to transactions that are under way.
+//! 2. All other objects are listed. What is marked must be among them, with its size. Those that are not marked, and
+//!    are older than a day by the store's clock, are doomed: younger ones may belong to transactions that are under
+//!    way.
 //! 3. Refs are listed again. If a new one needs a doomed object, all begins anew.
 //! 4. The doomed objects are deleted, commits first, so that a state is there or is not.
 //!
@@ -109,8 +110,9 @@ impl Table {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] if something that refs need is missing or damaged, or a ref is not understood: then
-    /// nothing is deleted (of files the size is compared, and no byte is read); [`ErrorKind::InvalidInput`] for fewer days than the policy says;
-    /// [`ErrorKind::Unsupported`] for a store that does not delete, list, or say the time; errors of the store.
+    /// nothing is deleted (of files the size is compared, and no byte is read); [`ErrorKind::InvalidInput`] for fewer
+    /// days than the policy says; [`ErrorKind::Unsupported`] for a store that does not delete, list, or say the time;
+    /// errors of the store.
     pub fn gc(&self, gc: &Gc) -> Result<GcReport> {
         let shared = self.shared();
         check_can(&shared.store)?;

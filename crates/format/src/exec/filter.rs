@@ -28,8 +28,8 @@ const NUMBER_BYTES: u32 = 8;
 /// Estimate of the nanoseconds that a value's byte takes, for conjuncts that were not evaluated yet.
 const BYTE_NANOS: f64 = 0.25;
 
-/// Nanoseconds that decoders may take to answer for a row. Where they take more, one window is decoded to see whether that
-/// takes less: most text is decoded in 6 to 16.
+/// Nanoseconds that decoders may take to answer for a row. Where they take more, one window is decoded to see whether
+/// that takes less: most text is decoded in 6 to 16.
 const ANSWER_NANOS_MAX: f64 = 8.0;
 
 /// A filter, bound to the columns of a file.
@@ -61,9 +61,9 @@ struct Asked {
     /// Whether a page did not answer: a kernel decodes it, or its rows lie one by one. The others are not asked then,
     /// since what was read for that would be read again.
     is_refused: AtomicBool,
-    /// What the answers cost.
+    /// Cost of the answers.
     answered: Cost,
-    /// What it costs to decode the column and to compare its values.
+    /// Cost of decoding the column and comparing its values.
     decoded: Cost,
 }
 

@@ -52,6 +52,7 @@ mod store;
 mod stream;
 mod table;
 mod task;
+mod tasks;
 mod wish;
 
 use std::sync::Arc;

@@ -12,8 +12,7 @@ use futures_util::StreamExt;
 
 use crate::files::step;
 use crate::metrics::ScanMetrics;
-use crate::reader::Reader;
-use crate::source::Contents;
+use crate::reader::{Contents, Reader};
 use crate::store::Objects;
 use crate::stream::ahead;
 use crate::task::Task;

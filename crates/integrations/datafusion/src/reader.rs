@@ -1,4 +1,6 @@
-//! What a task reads: a file, or a data file of a table.
+//! Contents of tasks: files, or data files of a table.
+
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -6,11 +8,20 @@ use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use tarsia::Scan;
 
-use crate::files::SharedFile;
+use crate::files::{OpenFiles, SharedFile};
 use crate::store::error_of;
-use crate::table::TableTask;
+use crate::tasks::{TableTask, TableTasks};
 
-/// What a task reads.
+/// Contents of all tasks of a scan.
+#[derive(Clone)]
+pub(crate) enum Contents {
+    /// Files of a store of the engine.
+    Files(Arc<OpenFiles>),
+    /// Data files of a state of a table, with what was changed of their rows.
+    Table(Arc<TableTasks>),
+}
+
+/// Rows of a task, and how they are read.
 pub(crate) enum Reader {
     File(SharedFile),
     /// With what was changed of its rows since.

@@ -18,12 +18,12 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use object_store::ObjectStore;
 
-use crate::files::OpenFiles;
 use crate::metrics::ScanMetrics;
 use crate::opener::Opener;
 use crate::options::TarsiaOptions;
+use crate::reader::Contents;
 use crate::store::Objects;
-use crate::table::TableTasks;
+use crate::tasks::TableTasks;
 use crate::wish::Wish;
 
 /// A scan of Tarsia files: columns, expressions and conditions that are evaluated where the rows are read.
@@ -43,15 +43,6 @@ pub struct TarsiaSource {
     batch_size: Option<usize>,
     metrics: ExecutionPlanMetricsSet,
     contents: Contents,
-}
-
-/// What the tasks are of.
-#[derive(Clone)]
-pub(crate) enum Contents {
-    /// Files of a store of the engine.
-    Files(Arc<OpenFiles>),
-    /// Data files of a state of a table, with what was changed of their rows.
-    Table(Arc<TableTasks>),
 }
 
 impl TarsiaSource {

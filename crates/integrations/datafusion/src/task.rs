@@ -31,7 +31,7 @@ use crate::filter::{Native, translate};
 use crate::metrics::ScanMetrics;
 use crate::reader::{Reader, Window, of_table};
 use crate::store::error_of;
-use crate::table::TableTask;
+use crate::tasks::TableTask;
 use crate::wish::{Wish, rows_of};
 
 /// Rows of the first window of a scan whose filter may change, and of the largest. Each begins with what the filter is

@@ -18,7 +18,7 @@ use tarsia_table::{CommitInfo, Table};
 use tokio::sync::mpsc;
 
 use crate::files::step;
-use crate::table::failed;
+use crate::tasks::failed;
 
 /// Batches that wait to be written.
 const BATCHES_WAITING: usize = 4;
@@ -31,7 +31,7 @@ pub(crate) struct TableSink {
     pub(crate) info: CommitInfo,
     /// The table's columns.
     pub(crate) columns: SchemaRef,
-    /// The same with nulls, which are refused here by the name of their column.
+    /// These with nulls, which are refused here by the name of their column.
     pub(crate) schema: SchemaRef,
 }
 
@@ -57,7 +57,7 @@ impl DisplayAs for TableSink {
     }
 }
 
-/// What the writer is sent.
+/// Messages to the writer.
 enum Sent {
     Batch(RecordBatch),
     /// All batches came.

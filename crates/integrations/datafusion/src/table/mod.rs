@@ -2,7 +2,7 @@
 
 mod insert;
 mod place;
-mod tasks;
+mod plan;
 mod urls;
 
 use std::fmt;
@@ -13,7 +13,6 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DFSchema, Result, SchemaExt, not_impl_err, plan_err};
 use datafusion::datasource::sink::DataSinkExec;
-use datafusion::error::DataFusionError;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -21,13 +20,13 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::execution_props::ExecutionProps;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_plan::ExecutionPlan;
-use tarsia_table::{CommitInfo, ErrorKind, Snapshot, Table};
+use tarsia_table::{CommitInfo, Snapshot, Table};
 
 use crate::files::step;
 use crate::filter::translate;
+use crate::tasks::{TableTasks, failed};
 
 pub(crate) use place::Folders;
-pub(crate) use tasks::{TableTask, TableTasks};
 pub use urls::enable_tables;
 
 /// A state of a table of `tarsia-table`, as a table of the engine. The state stays the same, whatever others commit.
@@ -69,8 +68,8 @@ pub struct TarsiaTable {
 }
 
 impl TarsiaTable {
-    /// A state by its name, as [`Table::at`] takes it: a branch, `main~2`, `main@2026-05-01T00:00:00Z`, `tag:v1`, or the
-    /// first digits of a commit. Reads and waits: call it on a thread that may block.
+    /// A state by its name, as [`Table::at`] takes it: a branch, `main~2`, `main@2026-05-01T00:00:00Z`, `tag:v1`, or
+    /// the first digits of a commit. Reads and waits: call it on a thread that may block.
     ///
     /// # Errors
     /// A state that there is not, and errors of the store.
@@ -173,7 +172,7 @@ impl TableProvider for TarsiaTable {
         let of_scan = filters.clone();
         let tasks = step(move || TableTasks::new(name, snapshot, &of_scan)).await?;
         let n_partitions = state.config().target_partitions();
-        tasks.plan(projection, filters, limit, n_partitions)
+        plan::plan(tasks, projection, filters, limit, n_partitions)
     }
 
     async fn insert_into(
@@ -218,14 +217,4 @@ fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter();
     let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// An error about a table: a state or a column that is not there is the caller's mistake.
-pub(crate) fn failed(name: &str, error: tarsia_table::Error) -> DataFusionError {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
-            DataFusionError::Plan(format!("{name}: {error}"))
-        }
-        _ => DataFusionError::External(Box::new(error)).context(name),
-    }
 }

@@ -24,8 +24,8 @@ use crate::table::{TarsiaTable, place};
 /// | `'PLACE#STATE'` | that state; `INSERT INTO` takes a branch |
 /// | `tarsia_table('PLACE')`, `tarsia_table('PLACE', 'STATE')` | the same, and never files |
 ///
-/// A place has a table if an object `TABLE` lies in it. States are named as [`tarsia_table::Table::at`] takes them. Each
-/// statement sees the states as they are when it is planned. Commits of `INSERT INTO` are made with `info`.
+/// A place has a table if an object `TABLE` lies in it. States are named as [`tarsia_table::Table::at`] takes them.
+/// Each statement sees the states as they are when it is planned. Commits of `INSERT INTO` are made with `info`.
 pub fn enable_tables(ctx: SessionContext, info: CommitInfo) -> SessionContext {
     let files = Arc::new(DynamicListTableFactory::default());
     let places = Places {
@@ -42,7 +42,7 @@ pub fn enable_tables(ctx: SessionContext, info: CommitInfo) -> SessionContext {
     ctx
 }
 
-/// What the names of places stand for.
+/// Tables behind the names of places.
 #[derive(Debug)]
 struct Places {
     files: Arc<DynamicListTableFactory>,

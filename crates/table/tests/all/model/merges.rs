@@ -17,7 +17,7 @@ enum Meeting {
     Always,
 }
 
-/// What changes are about.
+/// Rows and fields that changes are about.
 #[derive(Debug, Default)]
 struct About {
     altered: BTreeSet<u64>,

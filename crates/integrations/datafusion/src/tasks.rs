@@ -1,24 +1,17 @@
-//! Scans of a state: its data files as tasks.
+//! Tasks of a scan of a state of a table: its data files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use datafusion::common::stats::Precision;
-use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
-use datafusion::datasource::source::DataSourceExec;
-use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::common::{Result, internal_err};
+use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::ExecutionPlan;
 use object_store::path::Path;
 use tarsia::filter::Expr;
-use tarsia_table::{Snapshot, Task};
+use tarsia_table::{ErrorKind, Snapshot, Task};
 
 use crate::filter::{Native, translate};
-use crate::source::TarsiaSource;
-use crate::table::failed;
 
 /// The tasks of a scan, by the paths that name them to the engine: the digest of the commit, and the id of the data
 /// file. Whoever has the table finds a task by its path alone.
@@ -27,15 +20,16 @@ pub(crate) struct TableTasks {
     name: String,
     snapshot: Snapshot,
     tasks: HashMap<Path, Task>,
-    /// What the engine has to know of each.
-    listed: Vec<Listed>,
+    /// Facts about each that the engine has to know.
+    pub(crate) listed: Vec<Listed>,
 }
 
+/// Facts about a task.
 #[derive(Debug)]
-struct Listed {
-    path: Path,
-    n_bytes: u64,
-    n_rows: u64,
+pub(crate) struct Listed {
+    pub(crate) path: Path,
+    pub(crate) n_bytes: u64,
+    pub(crate) n_rows: u64,
 }
 
 /// A task that is read.
@@ -93,42 +87,6 @@ impl TableTasks {
         self.snapshot.arrow_schema()
     }
 
-    /// The plan of the scan.
-    pub(crate) fn plan(
-        self,
-        projection: Option<&Vec<usize>>,
-        filters: Vec<Arc<dyn PhysicalExpr>>,
-        limit: Option<usize>,
-        n_partitions: usize,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = self.schema();
-        let mut all = Statistics::new_unknown(&schema);
-        all.num_rows = Precision::Exact(0);
-        all.total_byte_size = Precision::Inexact(0);
-        let files = self.listed.iter().map(|listed| {
-            let mut of_file = Statistics::new_unknown(&schema);
-            of_file.num_rows = Precision::Exact(size(listed.n_rows));
-            of_file.total_byte_size = Precision::Inexact(size(listed.n_bytes));
-            all.num_rows = all.num_rows.add(&of_file.num_rows);
-            all.total_byte_size = all.total_byte_size.add(&of_file.total_byte_size);
-            let file = PartitionedFile::new(listed.path.to_string(), listed.n_bytes);
-            file.with_statistics(Arc::new(of_file))
-        });
-        let mut groups = FileGroup::new(files.collect()).split_files(n_partitions.max(1));
-        if groups.is_empty() {
-            groups.push(FileGroup::new(Vec::new()));
-        }
-        let source = TarsiaSource::of_table(Arc::new(self), filters);
-        // No object of this store is asked for: the table has its own. It is the one that each session has.
-        let store = ObjectStoreUrl::local_filesystem();
-        let config = FileScanConfigBuilder::new(store, Arc::new(source))
-            .with_file_groups(groups)
-            .with_statistics(all)
-            .with_limit(limit)
-            .with_projection_indices(projection.cloned())?;
-        Ok(DataSourceExec::from_data_source(config.build()))
-    }
-
     /// The task that a path names, with a file of its own.
     pub(crate) fn task(&self, path: &Path) -> Result<TableTask> {
         match self.tasks.get(path) {
@@ -177,6 +135,12 @@ impl TableTask {
     }
 }
 
-fn size(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+/// An error about a table: a state or a column that is not there is the caller's mistake.
+pub(crate) fn failed(name: &str, error: tarsia_table::Error) -> DataFusionError {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
+            DataFusionError::Plan(format!("{name}: {error}"))
+        }
+        _ => DataFusionError::External(Box::new(error)).context(name),
+    }
 }
