@@ -378,12 +378,12 @@ fn rows_that_get_all_their_values_by_name_are_a_dense_update() {
     assert_eq!(txn.update_rows(reader(&new)).unwrap(), 49);
     txn.commit().unwrap();
     let snapshot = table.at("main").unwrap();
-    let targets = snapshot
+    let mut targets = snapshot
         .commit()
         .own_entries
         .iter()
         .flat_map(|it| &it.targets);
-    assert!(targets.map(|it| it.dense).all(std::convert::identity));
+    assert!(targets.all(|it| it.dense));
     for batch in snapshot.scan().columns(&["id", "a.b"]).build().unwrap() {
         let batch = batch.unwrap();
         assert_eq!(batch.column(0), batch.column(1));
