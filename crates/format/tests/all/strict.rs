@@ -86,12 +86,12 @@ fn zone_maps(bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let postscript = Postscript::parse(tail, committed, footer).unwrap();
     let footer = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
     let place = footer.records_range(&postscript);
-    let mut records = metadata::Records::new(
+    let records = metadata::Records::new(
         &bytes[place.start as usize..place.end as usize],
         footer.n_nodes,
     );
     let mut maps = Vec::new();
-    while let Some(record) = records.next() {
+    for record in records {
         let record = record.unwrap();
         if let Some(zones) = record.column.and_then(|column| column.zones) {
             let start = zones.place as usize;
@@ -121,7 +121,7 @@ fn twins_are_equal_after_the_erasure() {
     let (one, other) = (table(false), table(true));
     let (a, b) = (erased(&one, &strict), erased(&other, &strict));
     assert!(pages(&a) == pages(&b), "strict twins differ");
-    let of_pairs = metadata::encode_path(&["pair", "id"]).unwrap();
+    let of_pairs = metadata::encode_path(["pair", "id"]).unwrap();
     assert!(zone_maps(&a).iter().any(|(path, _)| *path == of_pairs));
     assert!(
         zone_maps(&a) == zone_maps(&b),
