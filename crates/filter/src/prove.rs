@@ -43,47 +43,25 @@ pub struct Proof {
 }
 
 impl Conjunct {
-    /// Proves what can be proved of `n` runs of rows. `columns` are the bounds of [`Conjunct::fields`], in their order,
-    /// `None` for columns of which nothing is known. Nothing is proved of fields of structs
-    /// ([`Conjunct::prove_by_columns`]).
+    /// Proves what can be proved of `n` runs of rows. `columns` are the bounds of [`Conjunct::columns`], in their order,
+    /// `None` for columns of which nothing is known. A field of a struct is null where a struct around it is: such
+    /// rows count in [`ColumnBounds::has_nulls`].
     ///
     /// # Errors
     /// Another number of columns, other numbers of runs, and bounds of other types than those that were bound.
     pub fn prove(&self, columns: &[Option<ColumnBounds>], n: usize) -> Result<Proof, ArrowError> {
-        let places = self.fields.iter().map(|field| ColumnPlace {
-            field: *field,
-            path: Vec::new(),
-        });
-        self.prove_at(&places.collect::<Vec<_>>(), columns, n)
-    }
-
-    /// Proves what can be proved of `n` runs of rows, also of fields of structs. `columns` are the bounds of
-    /// [`Conjunct::columns`], in their order, `None` for columns of which nothing is known. A field of a struct is null
-    /// where a struct around it is: such rows count in [`ColumnBounds::has_nulls`].
-    ///
-    /// # Errors
-    /// As [`Conjunct::prove`].
-    pub fn prove_by_columns(
-        &self,
-        columns: &[Option<ColumnBounds>],
-        n: usize,
-    ) -> Result<Proof, ArrowError> {
-        self.prove_at(&self.columns(), columns, n)
-    }
-
-    fn prove_at(
-        &self,
-        places: &[ColumnPlace],
-        columns: &[Option<ColumnBounds>],
-        n: usize,
-    ) -> Result<Proof, ArrowError> {
+        let places = self.columns();
         let is_right = |it: &ColumnBounds| it.min.len() == n && it.max.len() == n;
         if columns.len() != places.len() || !columns.iter().flatten().all(is_right) {
             return Err(ArrowError::InvalidArgumentError(
                 "bounds of other columns or runs than those of the condition".to_owned(),
             ));
         }
-        let input = Input { places, columns, n };
+        let input = Input {
+            places: &places,
+            columns,
+            n,
+        };
         let possible = self.node.possible(&input)?;
         Ok(Proof {
             all_pass: !&(&possible.no | &possible.unknown),

@@ -93,10 +93,14 @@ impl Pruner {
             }
             let (mut some, mut every) = (vec![true; places.len()], vec![true; places.len()]);
             for conjunct in filter.conjuncts() {
-                let bounds = conjunct.fields().iter().map(|place| {
-                    let id = self.ids.get(*place).copied();
+                let bounds = conjunct.columns().into_iter().map(|place| {
+                    let id = self.ids.get(place.field).copied();
                     let id = id.ok_or_else(|| Error::invalid("a filter of another schema"))?;
-                    Ok(partitioning.bounds(id, &of_spec)?)
+                    // Rows are not partitioned by fields of structs.
+                    match place.path.is_empty() {
+                        true => Ok(partitioning.bounds(id, &of_spec)?),
+                        false => Ok(None),
+                    }
                 });
                 let bounds = bounds.collect::<Result<Vec<_>>>()?;
                 let proof = conjunct.prove(&bounds, of_spec.len())?;

@@ -13,9 +13,9 @@ use tarsia_filter::{Expr, FilterError};
 use super::selections::file_name;
 use crate::failure::Failure;
 
-/// The options of commands that read rows which pass a condition.
+/// The option of commands that may read only rows which pass a condition.
 #[derive(Debug, Args)]
-pub struct Where {
+pub struct OnlyWhere {
     /// Only rows that pass a condition: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads it from a file (see `tarsia
     /// erase --help` for what it may say; here a number need not be one that the column can hold)
     #[arg(
@@ -24,6 +24,28 @@ pub struct Where {
         value_parser = OsStringValueParser::new().try_map(parse_condition)
     )]
     pub condition: Option<Condition>,
+}
+
+impl OnlyWhere {
+    /// The condition, if there is one.
+    ///
+    /// # Errors
+    /// As [`Condition::read`].
+    pub fn read(&self) -> Result<Option<Expr>, Failure> {
+        let condition = self.condition.as_ref().map(Condition::read).transpose()?;
+        Ok(condition.map(Cow::into_owned))
+    }
+}
+
+/// The options of commands that read rows of a file which pass a condition.
+#[derive(Debug, Args)]
+pub struct Where {
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
+    )]
+    #[command(flatten)]
+    pub only: OnlyWhere,
     /// Say on the standard error how many rows each part of the condition, joined by AND, looked at and let pass
     #[arg(long, requires = "condition")]
     pub explain_filter: bool,
@@ -35,8 +57,7 @@ impl Where {
     /// # Errors
     /// As [`Condition::read`].
     pub fn read(&self) -> Result<Option<Expr>, Failure> {
-        let condition = self.condition.as_ref().map(Condition::read).transpose()?;
-        Ok(condition.map(Cow::into_owned))
+        self.only.read()
     }
 }
 

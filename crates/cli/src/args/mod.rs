@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::budget::Limit;
 use crate::place::Place;
 
-pub use condition::{Condition, Where};
+pub use condition::{Condition, OnlyWhere, Where};
 pub use erase::{
     Audit, Certificate, Compact, Erase, EraseLevel, Erasure, ErasureLevels, Recover, ToErase,
     VerifyCertificate,

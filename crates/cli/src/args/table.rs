@@ -3,7 +3,7 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
-use super::condition::{Condition, parse_condition};
+use super::condition::{Condition, OnlyWhere, parse_condition};
 use super::said::Said;
 use super::selections::Columns;
 use super::table_update::{OnOverlap, TableAddColumn, TableCompact, TableUpdate};
@@ -174,13 +174,12 @@ pub struct TableScan {
     )]
     #[command(flatten)]
     pub columns: Columns,
-    /// Only rows that pass a condition: clicks > 5 AND country IN ('NL', 'BE'); @FILE reads it from a file
-    #[arg(
-        long = "where",
-        value_name = "CONDITION",
-        value_parser = OsStringValueParser::new().try_map(parse_condition)
+    #[expect(
+        missing_docs,
+        reason = "a doc comment here would be taken as help text"
     )]
-    pub condition: Option<Condition>,
+    #[command(flatten)]
+    pub only: OnlyWhere,
     /// Say on the standard error how many files, and rows in them, the condition leaves by partitions alone
     #[arg(long, requires = "condition")]
     pub explain_filter: bool,

@@ -12,9 +12,8 @@ use tarsia_table::meta::{Entry, RefEntry, RefOp};
 use tarsia_table::{AlterField, Depth, DiffEntry, LogEntry, Snapshot, Table, TableSpec};
 
 use crate::args::{
-    Condition, TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete,
-    TableDiff, TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan,
-    TableTag,
+    TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
+    TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
 };
 use crate::failure::Failure;
 use crate::place::Places;
@@ -196,12 +195,11 @@ fn scan(args: &TableScan, places: &dyn Places) -> Result<(), Failure> {
     if let Some(names) = &args.columns.names {
         scan = scan.columns(&names.0);
     }
-    let condition = args.condition.as_ref().map(Condition::read).transpose()?;
-    if let Some(condition) = condition {
+    if let Some(condition) = args.only.read()? {
         if args.explain_filter {
             show_files_left(path, &snapshot, &condition)?;
         }
-        scan = scan.filter(condition.into_owned());
+        scan = scan.filter(condition);
     }
     if let Some(n_rows) = args.n_rows {
         scan = scan.limit(n_rows);

@@ -117,19 +117,20 @@ fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, stri
             .map(|field| batch.column(*field).clone())
             .collect();
         let passes = conjunct.evaluate(&columns, batch.num_rows()).unwrap();
-        let known = columns.iter().map(|column| {
-            let is_flat = column.as_struct_opt().is_none() && !column.data_type().is_null();
-            is_flat.then(|| bounds(column, starts, cut_to))
-        });
-        let of_fields: Vec<_> = known.collect();
         let n_runs = starts.len() - 1;
-        let by_fields = conjunct.prove(&of_fields, n_runs).unwrap();
-        let of_columns = conjunct.columns().into_iter().map(|place| {
+        let places = conjunct.columns();
+        let of_columns = places.iter().map(|place| {
             let column = below_structs(batch.column(place.field), &place.path);
-            (!column.data_type().is_null()).then(|| bounds(&column, starts, cut_to))
+            let is_known = column.as_struct_opt().is_none() && !column.data_type().is_null();
+            is_known.then(|| bounds(&column, starts, cut_to))
         });
         let of_columns: Vec<_> = of_columns.collect();
-        let proof = conjunct.prove_by_columns(&of_columns, n_runs).unwrap();
+        let proof = conjunct.prove(&of_columns, n_runs).unwrap();
+        let of_flat = places.iter().zip(of_columns);
+        let of_flat = of_flat.map(|(place, bounds)| bounds.filter(|_| place.path.is_empty()));
+        let by_fields = conjunct
+            .prove(&of_flat.collect::<Vec<_>>(), n_runs)
+            .unwrap();
         // Fields of structs tell more, and nothing else.
         assert_eq!(
             &by_fields.some_may_pass & &proof.some_may_pass,

@@ -86,7 +86,7 @@ pub(super) fn proved(
     });
     let bounds: Vec<Option<ColumnBounds>> = bounds.collect::<Result<_>>()?;
     let proof = conjunct
-        .prove_by_columns(&bounds, ends.len())
+        .prove(&bounds, ends.len())
         .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("{conjunct}: {error}")))?;
     let rows_of = |bits: &BooleanBuffer| {
         let mut start = 0;

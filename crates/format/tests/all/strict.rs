@@ -66,25 +66,26 @@ fn table(is_twin: bool) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-/// All bytes of the pages of a file.
-fn pages(bytes: &[u8]) -> &[u8] {
+/// The parts of a file that say where the others are.
+fn parsed(bytes: &[u8]) -> (Postscript, Footer) {
     let committed = bytes.len() as u64;
     let tail = &bytes[bytes.len() - metadata::limits::POSTSCRIPT_BYTES..];
     let footer = Postscript::footer_range(tail, committed).unwrap();
     let footer = &bytes[footer.start as usize..footer.end as usize];
     let postscript = Postscript::parse(tail, committed, footer).unwrap();
     let footer = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
+    (postscript, footer)
+}
+
+/// All bytes of the pages of a file.
+fn pages(bytes: &[u8]) -> &[u8] {
+    let (_, footer) = parsed(bytes);
     &bytes[metadata::limits::HEADER_BYTES..footer.meta_place as usize]
 }
 
 /// The names of the columns that have zone maps, and the bytes of these.
 fn zone_maps(bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let committed = bytes.len() as u64;
-    let tail = &bytes[bytes.len() - metadata::limits::POSTSCRIPT_BYTES..];
-    let footer = Postscript::footer_range(tail, committed).unwrap();
-    let footer = &bytes[footer.start as usize..footer.end as usize];
-    let postscript = Postscript::parse(tail, committed, footer).unwrap();
-    let footer = Footer::parse(footer, &postscript, &metadata::SECTIONS_KNOWN).unwrap();
+    let (postscript, footer) = parsed(bytes);
     let place = footer.records_range(&postscript);
     let records = metadata::Records::new(
         &bytes[place.start as usize..place.end as usize],

@@ -1,6 +1,7 @@
 //! Zones: what they say is what the rows are, for every type and after erasures; lies of theirs are found; and a filter
 //! reads no block that they rule out.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -168,6 +169,42 @@ fn no_bound_of_an_erased_value_is_left() {
     }
 }
 
+/// The place of a column's zones.
+fn place_of(lies: &Lies, path: &[&str]) -> Range<usize> {
+    let (range, _) = lies.record(path);
+    let record = NodeRecord::parse(&lies.bytes[range]).unwrap();
+    let zones = record.column.unwrap().zones.expect("zones");
+    let start = zones.place as usize;
+    start..start + zones.length as usize
+}
+
+/// Finds lies in the zones of a column of numbers, by `verify`, and asks for some rows by what they say.
+pub(crate) fn lies_are_found(lies: &Lies, path: &[&str]) {
+    let name = path.join(".");
+    let zones = place_of(lies, path);
+    let start = zones.start;
+    let (mut n_refused, mut n_zones) = (0, 0);
+    for at in (start + 8..zones.end).step_by(3) {
+        let told = lies.told(|bytes| bytes[at] ^= 1);
+        let what = match open(&told).and_then(|file| file.verify()) {
+            Ok(_) => panic!("byte {} of the zones", at - start),
+            Err(error) => error.to_string(),
+        };
+        assert!(what.contains(&format!("column `{name}`")), "{what}");
+        n_zones += usize::from(what.contains("zone "));
+        n_refused += 1;
+    }
+    // Of the others the layout is wrong.
+    assert!(n_zones * 3 > n_refused, "{n_zones} of {n_refused}");
+    // A reader that does not verify gets an error, or what the zones say.
+    for at in zones {
+        for bits in [1, 0x80, 0xff] {
+            let told = lies.told(|bytes| bytes[at] ^= bits);
+            let _ = open(&told).and_then(|file| file.scan().filter(col(&name).gt(500)).count());
+        }
+    }
+}
+
 #[test]
 fn lies_of_zones_are_found() {
     let numbers = (0..9_000).map(|i| (i % 10 != 3).then_some(i as f64 * 1.5));
@@ -175,33 +212,10 @@ fn lies_of_zones_are_found() {
         &one_column(Arc::new(numbers.collect::<Float64Array>())),
         options(),
     );
-    let (range, _) = lies.record(&["x"]);
-    let record = NodeRecord::parse(&lies.bytes[range]).unwrap();
-    let zones = record.column.unwrap().zones.expect("zones");
-    let (start, length) = (zones.place as usize, zones.length as usize);
-    let (mut n_refused, mut n_zones) = (0, 0);
-    for at in (start + 8..start + length).step_by(3) {
-        let told = lies.told(|bytes| bytes[at] ^= 1);
-        let what = match open(&told).and_then(|file| file.verify()) {
-            Ok(_) => panic!("byte {} of the zones", at - start),
-            Err(error) => error.to_string(),
-        };
-        assert!(what.contains("column `x`"), "{what}");
-        n_zones += usize::from(what.contains("zone "));
-        n_refused += 1;
-    }
-    // Of the others the layout is wrong.
-    assert!(n_zones * 3 > n_refused, "{n_zones} of {n_refused}");
-    // A reader that does not verify gets an error, or what the zones say.
-    for at in start..start + length {
-        for bits in [1, 0x80, 0xff] {
-            let told = lies.told(|bytes| bytes[at] ^= bits);
-            let _ = open(&told).and_then(|file| file.scan().filter(col("x").gt(500)).count());
-        }
-    }
+    lies_are_found(&lies, &["x"]);
     let place = lies.told(|bytes| {
         let (record, column) = lies.record(&["x"]);
-        let place = zones.place.to_le_bytes();
+        let place = (place_of(&lies, &["x"]).start as u64).to_le_bytes();
         let at = lies.find(column.unwrap()..record.end, &place);
         bytes[at + 7] = 1;
     });

@@ -16,7 +16,6 @@ use tarsia::filter::{Comparison, Expr, Literal, col};
 use tarsia::{
     ColumnOptions, ErasureLevel, File, LAYOUT_KEY, Precision, RowSelection, RowSet, WriteOptions,
 };
-use tarsia_metadata::NodeRecord;
 use tarsia_testkit::arrays::{array, flat_types, profiles};
 use tarsia_testkit::effort::some_or_all;
 use tarsia_testkit::rng::Rng;
@@ -25,6 +24,7 @@ use crate::common::{deterministic, one_column, open, write};
 use crate::erasure::{contains_at_any_bit, erased};
 use crate::filter::in_order;
 use crate::lies::Lies;
+use crate::zones::lies_are_found;
 
 fn options() -> WriteOptions {
     deterministic().with_page_bytes(40_000)
@@ -357,30 +357,7 @@ fn lies_of_zones_are_found() {
     let numbers: ArrayRef = Arc::new(numbers.collect::<Float64Array>());
     let batch = one_column(wrapped("a", numbers, |row| row % 7 > 0));
     let lies = Lies::of_table(&batch, options());
-    let (range, _) = lies.record(&["x", "a"]);
-    let record = NodeRecord::parse(&lies.bytes[range]).unwrap();
-    let zones = record.column.unwrap().zones.expect("zones");
-    let (start, length) = (zones.place as usize, zones.length as usize);
-    let (mut n_refused, mut n_zones) = (0, 0);
-    for at in (start + 8..start + length).step_by(3) {
-        let told = lies.told(|bytes| bytes[at] ^= 1);
-        let what = match open(&told).and_then(|file| file.verify()) {
-            Ok(_) => panic!("byte {} of the zones", at - start),
-            Err(error) => error.to_string(),
-        };
-        assert!(what.contains("column `x.a`"), "{what}");
-        n_zones += usize::from(what.contains("zone "));
-        n_refused += 1;
-    }
-    // Of the others the layout is wrong.
-    assert!(n_zones * 3 > n_refused, "{n_zones} of {n_refused}");
-    // A reader that does not verify gets an error, or what the zones say.
-    for at in start..start + length {
-        for bits in [1, 0x80, 0xff] {
-            let told = lies.told(|bytes| bytes[at] ^= bits);
-            let _ = open(&told).and_then(|file| file.scan().filter(col("x.a").gt(500)).count());
-        }
-    }
+    lies_are_found(&lies, &["x", "a"]);
 }
 
 /// Zones go with their column when pages are put into another order, before and after an erasure.
