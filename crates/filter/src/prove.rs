@@ -43,9 +43,9 @@ pub struct Proof {
 }
 
 impl Conjunct {
-    /// Proves what can be proved of `n` runs of rows. `columns` are the bounds of [`Conjunct::columns`], in their order,
-    /// `None` for columns of which nothing is known. A field of a struct is null where a struct around it is: such
-    /// rows count in [`ColumnBounds::has_nulls`].
+    /// Proves what can be proved of `n` runs of rows. `columns` are the bounds of [`Conjunct::columns`], in their
+    /// order, `None` for columns of which nothing is known. A field of a struct is null where a struct around it is:
+    /// such rows count in [`ColumnBounds::has_nulls`].
     ///
     /// # Errors
     /// Another number of columns, other numbers of runs, and bounds of other types than those that were bound.
