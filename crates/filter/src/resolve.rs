@@ -37,10 +37,17 @@ pub(crate) fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<Place<'a>, S
 
 fn find<'a>(schema: &'a Schema, name: &str) -> Result<Place<'a>, String> {
     let top = |name: &str| {
-        let fields = schema.fields();
-        fields.iter().position(|field| field.name() == name)
+        let mut of_name = (0..)
+            .zip(schema.fields())
+            .filter(|(_, it)| it.name() == name);
+        match (of_name.next(), of_name.next()) {
+            (Some(_), Some(_)) => Err(format!(
+                "several columns are named `{name}`, so the name leads to none of them"
+            )),
+            (first, _) => Ok(first.map(|(number, _): (usize, _)| number)),
+        }
     };
-    if let Some(field) = top(name) {
+    if let Some(field) = top(name)? {
         return Ok(Place {
             field,
             path: Vec::new(),
@@ -49,8 +56,10 @@ fn find<'a>(schema: &'a Schema, name: &str) -> Result<Place<'a>, String> {
     }
     let mut is_in_list = false;
     for (dot, _) in name.match_indices('.') {
-        let (outer, inner) = (name.get(..dot), name.get(dot + 1..));
-        let (Some(field), Some(inner)) = (outer.and_then(top), inner) else {
+        let (Some(outer), Some(inner)) = (name.get(..dot), name.get(dot + 1..)) else {
+            continue;
+        };
+        let Some(field) = top(outer)? else {
             continue;
         };
         let mut path = Vec::new();

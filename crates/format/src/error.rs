@@ -80,6 +80,13 @@ impl Error {
         self.0.kind
     }
 
+    /// Whether there are several columns of a name, so that it leads to none.
+    pub(crate) fn is_of_several_columns(&self) -> bool {
+        let source = self.0.source.as_deref();
+        let metadata = source.and_then(|it| it.downcast_ref::<tarsia_metadata::Error>());
+        matches!(metadata, Some(tarsia_metadata::Error::AmbiguousPath { .. }))
+    }
+
     /// The file's name, where it has one.
     pub fn file(&self) -> Option<&str> {
         self.0.file.as_deref()

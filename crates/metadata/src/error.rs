@@ -89,7 +89,7 @@ pub enum Error {
         what: String,
     },
     /// Two fields share a path, so that it names neither.
-    #[error("two fields have the path {path}: select by position instead")]
+    #[error("several columns are named {path}, so the name leads to none of them")]
     AmbiguousPath {
         /// Components joined by dots.
         path: String,

@@ -155,7 +155,8 @@ pub struct Import {
     pub inputs: Vec<Place>,
     /// File to write; it appears under this name only when it is complete, and replaces what was there; - is the
     /// standard output; or a folder, or a URL that ends with /: each file of IN becomes a file of its name with the
-    /// extension .tarsia there. What is found out about a file makes those after it that are alike faster
+    /// extension .tarsia there, and the first that is refused ends the command. What is found out about a file makes
+    /// those after it that are alike faster
     #[arg(value_name = "OUT.tarsia|FOLDER")]
     pub output: Place,
     /// Whether time to write or size matters more
@@ -213,8 +214,8 @@ pub struct Import {
 /// Limits on reading the file of another format.
 #[derive(Debug, Args)]
 pub struct Limits {
-    /// Memory that the command may take, such as 8GiB, or none for no limit; unless given 1 GiB, and more for a large
-    /// input and many columns
+    /// Memory beyond which the command ends with an error, such as 8GiB, or none for no limit; unless given 1 GiB, and
+    /// more for a large input and many columns
     #[arg(long, value_name = "SIZE")]
     pub memory_limit: Option<Limit<ByteSize>>,
     /// Seconds of processor time in which the input must give rows, or none for no limit; unless given 60, and more for
@@ -443,7 +444,7 @@ Example:
   tarsia take videos.tarsia --rows 5 --element frames[3]
 
 An element is named by the column, then `.field` of structs and `[3]` or `[2..5]` of lists, counted from 0; a row without it
-gives null. A map is a list of entries with a key and a value: tags[0].value. A field of a list is a list of this field of
+gives null. A name with dots or brackets is put in double quotes: '\"x[1]\"[0]'. A map is a list of entries with a key and a value: tags[0].value. A field of a list is a list of this field of
 each item: tags.key, events[2..5].time. Only its columns are read, and of their blocks only the element is decoded. The table cuts long values short; --json does not.")]
 pub struct Take {
     /// Tarsia file
@@ -516,7 +517,7 @@ pub struct Scan {
     #[arg(long)]
     pub force_kernels: bool,
     /// Map the file into memory: faster, but another program that cuts the file short meanwhile ends this one by a
-    /// signal (SIGBUS)
+    /// signal (SIGBUS), and rows of a file that is overwritten meanwhile are mixed until the end says so
     #[arg(long)]
     pub map: bool,
     #[expect(

@@ -1,10 +1,11 @@
 //! `tarsia reorder`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde::Deserialize;
+use tarsia::io::Sink;
 
 use crate::args::Reorder;
 use crate::destination::Destination;
@@ -35,8 +36,15 @@ pub(super) fn reorder(args: &Reorder, places: &dyn Places) -> Result<(), Failure
     };
     let mut destination = Destination::open(places, &args.output, &args.input)?;
     let n_named = order.len();
-    let summary = file.reorder_into(order, &mut destination);
-    let summary = summary.map_err(failed)?;
+    let mut sink = Watched {
+        sink: &mut destination,
+        has_failed: false,
+    };
+    let summary = file.reorder_into(order, &mut sink);
+    let summary = summary.map_err(|error| match sink.has_failed {
+        true => Failure::bad(output, error),
+        false => failed(error),
+    })?;
     let mut lines = vec![
         ("rows", summary.rows.to_string()),
         ("columns", summary.columns.to_string()),
@@ -50,6 +58,36 @@ pub(super) fn reorder(args: &Reorder, places: &dyn Places) -> Result<(), Failure
         lines.push(("unknown sections left out", ids.join(", ")));
     }
     summarise(output, &lines)
+}
+
+/// A sink that knows whether it has failed, so that the error is not taken for one of the input.
+struct Watched<'a> {
+    sink: &'a mut dyn Sink,
+    has_failed: bool,
+}
+
+impl Watched<'_> {
+    fn seen<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        self.has_failed |= done.is_err();
+        done
+    }
+}
+
+impl Sink for Watched<'_> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let done = self.sink.append(bytes);
+        self.seen(done)
+    }
+
+    fn overwrite(&mut self, place: u64, bytes: &[u8]) -> io::Result<bool> {
+        let done = self.sink.overwrite(place, bytes);
+        self.seen(done)
+    }
+
+    fn commit(&mut self) -> io::Result<()> {
+        let done = self.sink.commit();
+        self.seen(done)
+    }
 }
 
 /// A line of a log that is an object.
@@ -67,7 +105,7 @@ fn once() -> u64 {
 
 /// Adds the reads of a log of the file `input`.
 fn read_log(log: &Path, input: &Path, reads: &mut tarsia::ReadLog<'_>) -> Result<(), Failure> {
-    let bad = |error: std::io::Error| Failure::bad(log, error);
+    let bad = |error: io::Error| Failure::bad(log, error);
     let mut lines = BufReader::with_capacity(1 << 16, File::open(log).map_err(bad)?);
     let mut bytes = Vec::new();
     for number in 1_u64.. {
@@ -80,7 +118,12 @@ fn read_log(log: &Path, input: &Path, reads: &mut tarsia::ReadLog<'_>) -> Result
         if bytes.len() > LINE_BYTES_MAX {
             return Err(refused("is longer than 16 MiB"));
         }
-        let text = bytes.trim_ascii();
+        let mark = if number == 1 {
+            "\u{feff}".as_bytes()
+        } else {
+            b""
+        };
+        let text = bytes.strip_prefix(mark).unwrap_or(&bytes).trim_ascii();
         if text.is_empty() {
             continue;
         }

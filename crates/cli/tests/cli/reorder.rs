@@ -120,6 +120,17 @@ fn damage_is_named_and_leaves_no_file() {
     assert!(!folder.path("r.tarsia").exists());
 }
 
+/// The input is not blamed for the disk of the output; a log may begin with a mark of its byte order.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_that_of_the_output() {
+    let folder = folder();
+    folder.write("reads.jsonl", "\u{feff}[\"a\"]\n[\"b\"]\n");
+    let line = folder.run(&["reorder", "t.tarsia", "/dev/full", "--log", "reads.jsonl"]);
+    let line = line.fails(1);
+    assert!(line.starts_with("error: /dev/full: "), "{line}");
+}
+
 #[test]
 fn deleted_rows_stay_so_and_more_are_erased() {
     let folder = erasure::folder(&["2"]);

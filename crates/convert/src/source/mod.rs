@@ -26,6 +26,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, SchemaRef};
 use tarsia_codec::limits::SCHEMA_DEPTH_MAX;
+use tarsia_io::{LocalFile, ReadAt};
 
 pub use categories::LateMetadata;
 pub use limits::INFERENCE_ROWS;
@@ -41,6 +42,8 @@ use categories::Tracker;
 /// A file being read: an iterator of its record batches, which all have one schema.
 pub struct Source {
     path: PathBuf,
+    /// The file as it was before anything was read of it.
+    opened: LocalFile,
     schema: SchemaRef,
     batches: Batches,
     bytes: u64,
@@ -153,7 +156,8 @@ impl Source {
     /// The next batch; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// With the file's name and, as far as they are known, line, column and row.
+    /// With the file's name and, as far as they are known, line, column and row. At the end: that the file was changed
+    /// in place since it was opened, so that the batches may be of several states of it.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         if self.is_over {
             return Ok(None);
@@ -164,8 +168,7 @@ impl Source {
             Batches::Csv(reader) => reader.next_batch(),
             Batches::Json(reader) => reader.next_batch(),
         };
-        self.is_over = !matches!(next, Ok(Some(_)));
-        let batch = next.map_err(|error| error.in_file(&self.path))?;
+        let batch = self.of_one_state(next)?;
         if let Some(batch) = &batch {
             self.rows_read += batch.num_rows() as u64;
             self.categories.see(batch)?;
@@ -193,9 +196,8 @@ impl Source {
             return Ok(None);
         }
         let next = guarded(|| reader.next_columns());
-        self.is_over = !matches!(next, Ok(Some(_)));
         self.rows_read = reader.progress();
-        let part = next.map_err(|error| error.in_file(&self.path))?;
+        let part = self.of_one_state(next)?;
         if let Some(Part::Columns { batch, .. }) = &part {
             self.categories.see(batch)?;
         }
@@ -204,6 +206,18 @@ impl Source {
 }
 
 impl Source {
+    /// Passes on what was read, unless it is the end or an error, and the file was changed meanwhile: then nothing that
+    /// was read is to be trusted, and the error says nothing about the file.
+    fn of_one_state<T>(&mut self, next: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
+        self.is_over = !matches!(next, Ok(Some(_)));
+        let changed = self.is_over.then(|| self.opened.check_unchanged().err());
+        let next = match changed.flatten() {
+            Some(changed) => Err(Error::new(changed.to_string())),
+            None => next,
+        };
+        next.map_err(|error| error.in_file(&self.path))
+    }
+
     /// The batch with the metadata of the source's schema.
     fn with_schema(&self, batch: RecordBatch) -> Result<RecordBatch, Error> {
         if Arc::ptr_eq(&batch.schema(), &self.schema)
@@ -246,8 +260,10 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
         return Err(what.into());
     }
     let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let opened = file.try_clone().and_then(LocalFile::from_file);
+    let opened = opened.map_err(|error| error.to_string())?;
     foreign::check(&mut file, format)?;
-    let bytes = metadata.len();
+    let bytes = opened.len();
     let read_bytes = Rc::new(Cell::new(0));
     let mut position = Position::Bytes(Rc::clone(&read_bytes));
     let (schema, batches) = match format {
@@ -292,6 +308,7 @@ fn open(path: &Path, format: Format, options: &Options) -> Result<Source, Error>
     Ok(Source {
         categories: Tracker::new(&stated, &known),
         path: path.to_owned(),
+        opened,
         schema: stated.schema,
         stated_notes: stated.notes,
         batches,

@@ -1,6 +1,8 @@
 //! Readers and writers of other formats, without a Tarsia file in between.
 
+use std::fs::File;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use arrow_array::{
     ArrayRef, ListArray, RecordBatch, StringArray, TimestampSecondArray, new_null_array,
@@ -440,6 +442,41 @@ fn large_parquet_rows_come_in_small_batches() {
         "{}",
         batches[0].num_rows()
     );
+}
+
+/// Rows of before and after the change would be mixed, and a torn file be called damaged.
+#[test]
+fn a_source_that_is_changed_in_place_meanwhile_is_an_error() {
+    let folder = Folder::default();
+    let (schema, batches) = small_table();
+    for name in ["t.parquet", "t.arrow", "t.csv", "t.jsonl"] {
+        let path = folder.path(name);
+        let read = |change: &dyn Fn(&File)| {
+            let schema_of_text = SchemaRef::new(schema.project(&[0]).unwrap());
+            let columns = batches.iter().map(|batch| batch.project(&[0]).unwrap());
+            write_table(&path, &schema_of_text, &columns.collect::<Vec<_>>());
+            let mut source = Source::open(&path, &Options::default()).unwrap();
+            let first = source.next_batch();
+            assert!(first.unwrap().is_some_and(|batch| batch.num_rows() > 0));
+            change(&File::options().append(true).open(&path).unwrap());
+            let read = source.by_ref().collect::<Result<Vec<_>, _>>();
+            assert!(source.next().is_none());
+            read
+        };
+        let later = SystemTime::now() + Duration::from_secs(5);
+        for change in [
+            (&|file: &File| file.set_modified(later).unwrap()) as &dyn Fn(&File),
+            &|file| file.set_len(file.metadata().unwrap().len() - 1).unwrap(),
+        ] {
+            let error = read(change).unwrap_err().to_string();
+            let expected = format!("{}: the file was changed while it was open", path.display());
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        // One that was replaced is read to its end.
+        let other = folder.path("other");
+        std::fs::write(&other, "nothing").unwrap();
+        read(&|_| std::fs::rename(&other, &path).unwrap()).unwrap();
+    }
 }
 
 #[test]

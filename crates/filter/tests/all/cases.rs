@@ -83,6 +83,17 @@ fn nulls_are_unknown_until_the_top() {
 }
 
 #[test]
+fn a_name_of_several_columns_leads_to_none() {
+    let number = || Field::new("a", DataType::Int32, true);
+    let structs = || Field::new("s", DataType::Struct(vec![number()].into()), true);
+    let schema = Schema::new(vec![number(), structs(), number(), structs()]);
+    for name in ["a", "s.a", "s"] {
+        let error = col(name).eq(1).bind(&schema).unwrap_err().to_string();
+        assert!(error.contains("several columns are named"), "{error}");
+    }
+}
+
+#[test]
 fn fields_of_structs() {
     let numbers = Int32Array::from(vec![Some(1), Some(2), None, Some(1)]);
     let field = Field::new("b.x", DataType::Int32, true);

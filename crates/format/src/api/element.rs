@@ -13,7 +13,7 @@ use crate::exec::{
     prefetch_tables, rows_budget, too_many_values,
 };
 use crate::source::Reads;
-use crate::table::{Column, retyped};
+use crate::table::{Column, TableField, retyped};
 
 /// Whether there is a type without values, of which Arrow cannot make a null.
 fn has_empty_union(data_type: &DataType) -> bool {
@@ -28,13 +28,14 @@ fn take_packed(
     file: &OpenFile,
     rows: &[u64],
     path: &ElementPath,
+    field: &TableField,
     pruned: &Pruned,
 ) -> Result<Taken> {
-    let columns = [path.column().to_owned()];
+    let columns = [field.field.name().clone()];
     let whole = take_rows(file, rows, Some(&columns), Counting::Yes)?;
     let array = narrow(whole.batch.column(0), &pruned.data_type, &pruned.starts)?;
     Ok(Taken {
-        batch: path.batch(path.element_of(array)?, rows.len())?,
+        batch: path.batch(path.element_of(array, pruned)?, rows.len())?,
         ..whole
     })
 }
@@ -43,10 +44,9 @@ fn take_packed(
 pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<Taken> {
     let order = Order::of(file, rows)?;
     let before = file.source.reads::<Vec<_>>(&[]);
-    let field = file.field(path.column())?;
-    let pruned = path.pruned(field.field.data_type())?;
+    let (field, pruned) = path.found(|name| file.field(name))?;
     if field.columns.iter().any(|column| column.packing.is_some()) {
-        return take_packed(file, rows, path, &pruned);
+        return take_packed(file, rows, path, &field, &pruned);
     }
     let range = pruned.first_leaf..pruned.first_leaf + pruned.n_leaves;
     let columns: &[Arc<Column>] = field.columns.get(range).unwrap_or_default();
@@ -87,11 +87,11 @@ pub(crate) fn take(file: &OpenFile, rows: &[u64], path: &ElementPath) -> Result<
             )
         })
         .collect::<Result<Vec<_>>>()?;
-    let of_field = retyped(&field.field, pruned.data_type);
+    let of_field = retyped(&field.field, pruned.data_type.clone());
     let array = assemble(&of_field, leaves, rows.len(), &file.session.pool, &budget)
-        .map_err(|error| while_reading(error).in_column(path.column()))?
+        .map_err(|error| while_reading(error).in_column(field.field.name()))?
         .ok_or_else(too_many_values)?;
-    let element = order.restore(path.element_of(array)?)?;
+    let element = order.restore(path.element_of(array, &pruned)?)?;
     file.check_unchanged()?;
     Ok(Taken {
         batch: path.batch(element, rows.len())?,

@@ -14,34 +14,34 @@ use tarsia_structure::Cut;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::batch;
-use crate::table::{list_item, n_leaves, retyped};
+use crate::table::{TableField, list_item, n_leaves, retyped};
 
 /// A path into a nested row: a column's name, then fields of structs and items of lists.
 ///
 /// `frames[3]` is the fourth item of the list `frames`, `frames[2..5]` the list of three, `user.ids[0]` the first item
 /// of the field `ids` of the struct `user`, `matrix[1][2]` an item of an item. A map is a list of entries, whose fields
 /// have the names of the map's type, such as `key` and `value`: `tags[0].value`. The field of a list, or of a range of
-/// it, is a list of this field of each item: `tags.key`, `events[2..5].time`. Names end at `.` and `[`; items count
-/// from 0.
+/// it, is a list of this field of each item: `tags.key`, `events[2..5].time`. Items count from 0.
+///
+/// As in projections, a name may contain dots, and a column of the whole name comes before a field of a struct:
+/// `a.b[0]` is an item of the column `a.b`, if there is one. A name in double quotes is taken as it stands:
+/// `"a"."b"[0]`, `"x[1]"[0]`; a double quote inside is doubled. Without them names end at `.` and `[`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElementPath {
     text: String,
-    column: String,
+    /// Begin with a name.
     steps: Vec<Step>,
 }
 
+/// A part of a path, or of what it leads through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
+    /// A name, or a part of a name that has dots.
+    Name(String),
+    /// A whole name.
     Field(String),
     Item(u32),
     Items(u32, u32),
-}
-
-impl ElementPath {
-    /// The name of the top-level field.
-    pub(crate) fn column(&self) -> &str {
-        &self.column
-    }
 }
 
 impl FromStr for ElementPath {
@@ -52,47 +52,87 @@ impl FromStr for ElementPath {
             let what = format!("`{}` is no path into a row: {what}", text.escape_debug());
             Error::new(ErrorKind::InvalidInput, what)
         };
-        let name_end = |rest: &str| rest.find(['.', '[']).unwrap_or(rest.len());
-        let (column, mut rest) = text.split_at(name_end(text));
-        let mut steps = Vec::new();
+        if text.is_empty() || text.starts_with(['.', '[']) {
+            return Err(bad("no column's name"));
+        }
+        let (name, mut rest) = split_name(text).map_err(&bad)?;
+        let mut steps = vec![name];
         while !rest.is_empty() {
             if let Some(field) = rest.strip_prefix('.') {
-                let (name, after) = field.split_at(name_end(field));
-                steps.push(Step::Field(name.to_owned()));
+                let (name, after) = split_name(field).map_err(&bad)?;
+                steps.push(name);
                 rest = after;
                 continue;
             }
             let inside = rest
                 .strip_prefix('[')
-                .ok_or_else(|| bad("`.` or `[` after `]`"))?;
+                .ok_or_else(|| bad("`.` or `[` after `]` and after a name in quotes"))?;
             let (inside, after) = inside
                 .split_once(']')
                 .ok_or_else(|| bad("`[` without `]`"))?;
-            let number = |text: &str| {
-                let parsed = text.trim().parse::<u32>();
-                parsed.map_err(|_| bad("items are numbers from 0 to 4,294,967,295"))
-            };
             if let Some(Step::Items(..)) = steps.last() {
                 return Err(bad("`[` after a range of items"));
             }
-            steps.push(match inside.split_once("..") {
-                None => Step::Item(number(inside)?),
-                Some((start, end)) => match (number(start)?, number(end)?) {
-                    (start, end) if start <= end => Step::Items(start, end),
-                    _ => return Err(bad("items from a number to a smaller one")),
-                },
-            });
+            steps.push(items(inside).map_err(&bad)?);
             rest = after;
         }
-        match column.is_empty() {
-            true => Err(bad("no column's name")),
-            false => Ok(Self {
-                text: text.to_owned(),
-                column: column.to_owned(),
-                steps,
-            }),
+        let text = text.to_owned();
+        Ok(Self { text, steps })
+    }
+}
+
+/// The name that a text begins with, and what follows it.
+fn split_name(text: &str) -> std::result::Result<(Step, &str), &'static str> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
+        return Ok((Step::Name(name.to_owned()), rest));
+    };
+    let mut name = String::new();
+    loop {
+        let (inside, after) = rest.split_once('"').ok_or("a quote that does not end")?;
+        name.push_str(inside);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                name.push('"');
+                rest = after;
+            }
+            None => return Ok((Step::Field(name), after)),
         }
     }
+}
+
+/// Reads the text between brackets.
+fn items(inside: &str) -> std::result::Result<Step, &'static str> {
+    let number = |text: &str| {
+        let parsed = text.trim().parse::<u32>();
+        parsed.map_err(|_| "items are numbers from 0 to 4,294,967,295")
+    };
+    match inside.split_once("..") {
+        None => Ok(Step::Item(number(inside)?)),
+        Some((start, end)) => match (number(start)?, number(end)?) {
+            (start, end) if start <= end => Ok(Step::Items(start, end)),
+            _ => Err("items from a number to a smaller one"),
+        },
+    }
+}
+
+/// The names that steps may begin with, and the steps behind each: a whole name, or ever more parts joined by dots.
+fn names(steps: &[Step]) -> Vec<(String, &[Step])> {
+    let mut found: Vec<(String, &[Step])> = Vec::new();
+    let mut rest = steps;
+    while let Some((step, below)) = rest.split_first() {
+        let name = match (step, found.last()) {
+            (Step::Name(name) | Step::Field(name), None) => name.clone(),
+            (Step::Name(name), Some((before, _))) => format!("{before}.{name}"),
+            _ => break,
+        };
+        found.push((name, below));
+        if let Step::Field(_) = step {
+            break;
+        }
+        rest = below;
+    }
+    found
 }
 
 /// The part of a field that is decoded.
@@ -105,6 +145,8 @@ pub(crate) struct Pruned {
     pub(crate) cuts: Vec<(usize, Cut)>,
     /// The first wanted item of each list on the way, from the outermost one inwards.
     pub(crate) starts: Vec<u32>,
+    /// The steps that lead from the field to the part, with whole names.
+    steps: Vec<Step>,
 }
 
 impl ElementPath {
@@ -123,9 +165,32 @@ impl ElementPath {
         batch(&Arc::new(Schema::new(vec![named])), vec![element], rows)
     }
 
-    /// Returns the part of a column of this type that the path leads to.
-    pub(crate) fn pruned(&self, data_type: &DataType) -> Result<Pruned> {
-        self.prune(data_type, &self.steps, 0)
+    /// Finds the column that the path begins with, and the part of it that the path leads to. Columns are looked up by
+    /// name: first by all names that the path begins with, then by ever more of them, as a projection does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`] if there is none.
+    pub(crate) fn found(
+        &self,
+        field: impl Fn(&str) -> Result<Arc<TableField>>,
+    ) -> Result<(Arc<TableField>, Pruned)> {
+        let mut names = names(&self.steps);
+        let n_names = names.len();
+        names.rotate_right(n_names.min(1));
+        let (mut missing, mut refused) = (None, None);
+        for (name, below) in names {
+            match field(&name) {
+                Ok(field) => match self.prune(field.field.data_type(), below, 0) {
+                    Ok(pruned) => return Ok((field, pruned)),
+                    Err(error) => refused = refused.or(Some(error)),
+                },
+                Err(error) if error.is_of_several_columns() => return Err(error),
+                Err(error) if error.kind() == ErrorKind::NoSuchColumn => missing = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let error = refused.or(missing);
+        Err(error.unwrap_or_else(|| self.missing("no column's name")))
     }
 
     fn prune(&self, data_type: &DataType, steps: &[Step], level: usize) -> Result<Pruned> {
@@ -136,11 +201,12 @@ impl ElementPath {
                 n_leaves: n_leaves(data_type),
                 cuts: Vec::new(),
                 starts: Vec::new(),
+                steps: Vec::new(),
             });
         };
         let (cut, below) = match step {
-            Step::Field(name) => match data_type {
-                DataType::Struct(fields) => return self.prune_struct(fields, name, below, level),
+            Step::Name(name) | Step::Field(name) => match data_type {
+                DataType::Struct(fields) => return self.prune_struct(fields, steps, level),
                 // The field of each item.
                 other if list_item(other).is_some() => (None, steps),
                 other => return Err(self.missing(format!("{other} has no field `{name}`"))),
@@ -165,6 +231,9 @@ impl ElementPath {
         let mut pruned = self.prune(item.data_type(), below, level + 2)?;
         pruned.cuts.extend(cut.map(|cut| (level + 1, cut)));
         pruned.starts.insert(0, cut.map_or(0, |cut| cut.start));
+        if cut.is_some() {
+            pruned.steps.insert(0, step.clone());
+        }
         let item = retyped(item, pruned.data_type);
         pruned.data_type = match data_type {
             // With all of its entries, each of them whole.
@@ -183,33 +252,40 @@ impl ElementPath {
         Ok(pruned)
     }
 
-    /// As [`Self::prune`], of the struct's field of this name.
-    fn prune_struct(
-        &self,
-        fields: &Fields,
-        name: &str,
-        below: &[Step],
-        level: usize,
-    ) -> Result<Pruned> {
+    /// As [`Self::prune`], of the first of a struct's fields that the names lead to.
+    fn prune_struct(&self, fields: &Fields, steps: &[Step], level: usize) -> Result<Pruned> {
+        let names = names(steps);
         let mut first_leaf = 0;
+        let mut refused = None;
         for field in fields {
-            if field.name() == name {
-                let pruned = self.prune(field.data_type(), below, level + 1)?;
-                let of = Fields::from(vec![retyped(field, pruned.data_type)]);
-                return Ok(Pruned {
-                    data_type: DataType::Struct(of),
-                    first_leaf: first_leaf + pruned.first_leaf,
-                    ..pruned
-                });
+            let below = names.iter().find(|(name, _)| name == field.name());
+            match below.map(|(_, below)| self.prune(field.data_type(), below, level + 1)) {
+                Some(Ok(mut pruned)) => {
+                    pruned.steps.insert(0, Step::Field(field.name().clone()));
+                    let of = Fields::from(vec![retyped(field, pruned.data_type)]);
+                    return Ok(Pruned {
+                        data_type: DataType::Struct(of),
+                        first_leaf: first_leaf + pruned.first_leaf,
+                        ..pruned
+                    });
+                }
+                Some(Err(error)) => refused = refused.or(Some(error)),
+                None => {}
             }
             first_leaf += n_leaves(field.data_type());
         }
-        Err(self.missing(format!("no field `{name}`")))
+        let missing = || match steps.first() {
+            Some(Step::Name(name) | Step::Field(name)) => {
+                self.missing(format!("no field `{name}`"))
+            }
+            _ => self.missing("no field"),
+        };
+        Err(refused.unwrap_or_else(missing))
     }
 
     /// The element of each row, of arrays that were decoded by [`Pruned`].
-    pub(crate) fn element_of(&self, array: ArrayRef) -> Result<ArrayRef> {
-        self.element(array, &self.steps)
+    pub(crate) fn element_of(&self, array: ArrayRef, pruned: &Pruned) -> Result<ArrayRef> {
+        self.element(array, &pruned.steps)
     }
 
     fn element(&self, array: ArrayRef, steps: &[Step]) -> Result<ArrayRef> {
@@ -224,7 +300,7 @@ impl ElementPath {
         };
         let rows = array.len();
         match (step, array.data_type()) {
-            (Step::Field(_), DataType::Struct(_)) => {
+            (Step::Name(_) | Step::Field(_), DataType::Struct(_)) => {
                 let parent = array.as_struct();
                 let child = parent.column(0);
                 let child = match parent.null_count() {
@@ -233,9 +309,13 @@ impl ElementPath {
                 };
                 self.element(child, below)
             }
-            (Step::Field(_), DataType::List(_)) => self.of_each::<i32>(&array, steps),
-            (Step::Field(_), DataType::LargeList(_)) => self.of_each::<i64>(&array, steps),
-            (Step::Field(_), _) => {
+            (Step::Name(_) | Step::Field(_), DataType::List(_)) => {
+                self.of_each::<i32>(&array, steps)
+            }
+            (Step::Name(_) | Step::Field(_), DataType::LargeList(_)) => {
+                self.of_each::<i64>(&array, steps)
+            }
+            (Step::Name(_) | Step::Field(_), _) => {
                 let list = array.as_fixed_size_list();
                 let items = self.element(list.values().clone(), steps)?;
                 let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));

@@ -138,8 +138,11 @@ impl ScanBuilder {
     pub fn build(self) -> Result<Scan> {
         let file = self.file.clone();
         let scan = self.schedule();
-        scan.map(|batches| Scan { batches })
-            .map_err(|error| file.explain(error))
+        scan.map(|batches| Scan {
+            batches,
+            has_ended: false,
+        })
+        .map_err(|error| file.explain(error))
     }
 
     /// How many rows the scan has. Columns that the filter does not look at are not read.
@@ -260,6 +263,20 @@ impl std::fmt::Debug for ScanBuilder {
 #[derive(Debug)]
 pub struct Scan {
     batches: Schedule,
+    /// Whether the last batch or an error was returned.
+    has_ended: bool,
+}
+
+impl Scan {
+    /// At the end, whether another program wrote over a mapped file meanwhile. Batches do not ask, since that would
+    /// take a quarter of a take of one row; who follows the locks does not write to it at all.
+    fn check_end(&self) -> Result<()> {
+        let source = &self.batches.file().source;
+        match source.is_mapped() {
+            true => source.check_unchanged(),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Scan {
@@ -308,8 +325,18 @@ impl Iterator for Scan {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.batches.next()?;
-        Some(batch.map_err(|error| self.batches.file().explain(error).into()))
+        if self.has_ended {
+            return None;
+        }
+        let batch = match self.batches.next() {
+            Some(batch) => batch.map_err(|error| self.batches.file().explain(error)),
+            None => {
+                self.has_ended = true;
+                Err(self.check_end().err()?)
+            }
+        };
+        self.has_ended |= batch.is_err();
+        Some(batch.map_err(ArrowError::from))
     }
 }
 

@@ -127,6 +127,7 @@ impl RowFilter {
         };
         let names: Vec<String> = expr.columns().into_iter().map(String::from).collect();
         let projection = match file.projection(Some(&names)) {
+            Err(error) if error.is_of_several_columns() => return Err(error),
             Err(error) if error.kind() == ErrorKind::NoSuchColumn => {
                 // The filter knows where in its text a name is that is no column.
                 let is_there = |name: &&String| {

@@ -128,7 +128,7 @@ impl<'s> ReadLog<'s> {
         if let Some(number) = self.names.get(name) {
             return Ok(*number);
         }
-        let Some(full) = self.fields.full_name(name) else {
+        let Some(full) = self.fields.full_name(name)? else {
             let what = format!("no column is named `{}`", name.escape_debug());
             return Err(Error::new(ErrorKind::NoSuchColumn, what));
         };
@@ -344,6 +344,22 @@ mod tests {
         log.add(&["l.item.y", "s"], 2).unwrap();
         assert_eq!(log.order(), ["l.item.y", "s.x", "s.y"]);
         assert!(log.add(&["l.z"], 9).is_err());
+    }
+
+    #[test]
+    fn a_name_of_several_columns_is_refused() {
+        let int = |name: &str| Field::new(name, DataType::Int8, true);
+        let inside = Field::new("s", DataType::Struct(vec![int("x")].into()), true);
+        let fields = vec![int("a"), int("b"), int("a"), inside.clone(), inside];
+        let schema = Schema::new(fields);
+        let mut log = ReadLog::new(&schema).unwrap();
+        for name in ["a", "s", "s.x"] {
+            let error = log.add(&["b", name], 1).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NoSuchColumn);
+            assert!(error.to_string().contains("several columns"), "{error}");
+        }
+        log.add(&["b"], 1).unwrap();
+        assert_eq!(log.order(), ["b"]);
     }
 
     #[test]

@@ -719,7 +719,10 @@ impl Catalog {
 
 /// Whether a step has found that there is no such column.
 pub(super) fn is_missing(stop: &Stop) -> bool {
-    matches!(stop, Stop::Failed(error) if error.kind() == ErrorKind::NoSuchColumn)
+    let Stop::Failed(error) = stop else {
+        return false;
+    };
+    error.kind() == ErrorKind::NoSuchColumn && !error.is_of_several_columns()
 }
 
 fn no_such_column(name: &str) -> Error {

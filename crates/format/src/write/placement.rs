@@ -26,7 +26,7 @@ impl Placement {
         let mut ranks = HashMap::with_capacity(order.len());
         for (rank, name) in (0..).zip(order) {
             let refused = |kind, what| Err(Error::new(kind, what).in_column(name));
-            let Some(full) = fields.full_name(name) else {
+            let Some(full) = fields.full_name(name)? else {
                 let what = "the order of columns has a column that the schema does not have";
                 return refused(ErrorKind::NoSuchColumn, what);
             };
@@ -59,27 +59,44 @@ impl Placement {
     }
 }
 
-/// The top-level fields of a schema by their names; of equal names the first.
-pub(crate) struct Fields<'a>(HashMap<&'a str, &'a Field>);
+/// The top-level fields of a schema by their names; `None` where several have one.
+pub(crate) struct Fields<'a>(HashMap<&'a str, Option<&'a Field>>);
 
 impl<'a> Fields<'a> {
     pub(crate) fn of(schema: &'a Schema) -> Self {
-        let mut fields: HashMap<&str, &Field> = HashMap::new();
+        let mut fields: HashMap<&str, Option<&Field>> = HashMap::new();
         for field in schema.fields() {
-            fields.entry(field.name()).or_insert(field);
+            let of_name = fields.entry(field.name());
+            of_name.and_modify(|it| *it = None).or_insert(Some(field));
         }
         Self(fields)
     }
 
     /// The full name of what a name leads to: a top-level field, or one inside it.
-    pub(crate) fn full_name(&self, name: &str) -> Option<String> {
-        if self.0.contains_key(name) {
-            return Some(name.to_owned());
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSuchColumn`] if several columns have the name.
+    pub(crate) fn full_name(&self, name: &str) -> Result<Option<String>> {
+        let several = |name: &str| {
+            let path = name.escape_debug().to_string();
+            Err(tarsia_metadata::Error::AmbiguousPath { path }.into())
+        };
+        match self.0.get(name) {
+            Some(Some(_)) => return Ok(Some(name.to_owned())),
+            Some(None) => return several(name),
+            None => {}
         }
-        name.match_indices('.').find_map(|(dot, _)| {
-            let field = self.0.get(&name[..dot])?;
-            let below = full_name(field.data_type(), &name[dot + 1..])?;
-            Some(format!("{}.{below}", &name[..dot]))
-        })
+        for (dot, _) in name.match_indices('.') {
+            let (outer, inner) = (&name[..dot], &name[dot + 1..]);
+            let full = match self.0.get(outer) {
+                Some(Some(field)) => full_name(field.data_type(), inner),
+                Some(None) => return several(outer),
+                None => None,
+            };
+            if let Some(below) = full {
+                return Ok(Some(format!("{outer}.{below}")));
+            }
+        }
+        Ok(None)
     }
 }

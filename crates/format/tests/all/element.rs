@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::common::{deterministic, open, write};
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, ListArray, RecordBatch, UnionArray, new_empty_array, new_null_array,
+    Array, ArrayRef, Int64Array, ListArray, RecordBatch, StructArray, UnionArray, new_empty_array,
+    new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema, UnionFields};
@@ -297,4 +299,76 @@ fn paths_that_lead_nowhere_are_refused() {
         .read()
         .unwrap();
     assert_eq!(none.column(0).null_count(), 2);
+}
+
+/// A column of a dotted name comes before a field, as in projections; names in quotes are taken as they stand.
+#[test]
+fn names_may_have_dots_and_brackets() {
+    let list = |n: i64| -> ArrayRef {
+        let values = Arc::new(Int64Array::from(vec![n, n + 1]));
+        let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+        Arc::new(ListArray::new(
+            item,
+            OffsetBuffer::from_lengths([2]),
+            values,
+            None,
+        ))
+    };
+    let structs = |names: &[(&str, i64)]| -> ArrayRef {
+        let fields = names.iter().map(|(name, n)| {
+            let values = list(*n);
+            (
+                Arc::new(Field::new(*name, values.data_type().clone(), true)),
+                values,
+            )
+        });
+        Arc::new(StructArray::from(fields.collect::<Vec<_>>()))
+    };
+    let columns = [
+        ("a", structs(&[("b", 10), ("c.d", 20), ("\"", 30)])),
+        ("a.b", list(40)),
+        ("x[1]", list(50)),
+        ("q.", structs(&[("", 60)])),
+    ];
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|(name, values)| Field::new(*name, values.data_type().clone(), true))
+        .collect();
+    let arrays = columns.iter().map(|(_, values)| values.clone()).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap();
+    let file = open(&write(batch.schema(), &[batch], deterministic())).unwrap();
+    let read = |path: &str| -> tarsia::Result<i64> {
+        let path = path.parse().unwrap();
+        let element = file.take(&[0]).element(&path).read()?;
+        Ok(element.column(0).as_primitive::<Int64Type>().value(0))
+    };
+    for (path, value) in [
+        ("a.b[0]", 40),
+        ("\"a.b\"[1]", 41),
+        ("\"a\".\"b\"[0]", 10),
+        ("\"a\".b[1]", 11),
+        ("a.\"b\"[1]", 11),
+        ("a.c.d[0]", 20),
+        ("a.\"c.d\"[1]", 21),
+        ("a.\"\"\"\"[0]", 30),
+        ("\"x[1]\"[0]", 50),
+        ("\"q.\".\"\"[1]", 61),
+        ("\"q.\".[0]", 60),
+    ] {
+        assert_eq!(read(path).unwrap(), value, "{path}");
+    }
+    for path in [
+        "a.c[0]",
+        "a.\"c\".d[0]",
+        "x[1][0]",
+        "\"a.c\".d[0]",
+        "a.b.c[0]",
+    ] {
+        let kind = read(path).unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::NoSuchColumn, "{path}");
+    }
+    for text in ["\"a", "\"a\"b", "a.\"b\"\""] {
+        let refused = text.parse::<tarsia::ElementPath>().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{text}");
+    }
 }

@@ -175,6 +175,16 @@ fn a_file_that_others_change_is_busy_or_changed_not_damaged() {
         Some(Conflict::InUse { .. })
     ));
     drop(mapped);
+    // Another program that asks for no lock: a scan of the map says so at its end, once.
+    let mapped = File::open(&path).unwrap();
+    let mut scan = mapped.scan().build().unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    let raw = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    raw.set_modified(later).unwrap();
+    let last = scan.by_ref().last().unwrap().unwrap_err();
+    assert_eq!(tarsia::Error::from(last).kind(), ErrorKind::FileChanged);
+    assert!(scan.next().is_none());
+    drop((scan, mapped));
     let exclusive = ExclusiveFile::open(&path, OnBusy::Refuse).unwrap();
     let busy = File::open(&path).unwrap_err();
     assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");

@@ -633,10 +633,30 @@ fn columns_of_one_name_are_kept_but_cannot_be_named() {
     );
     check(&bytes, &batch, "same names");
     let file = open(&bytes).unwrap();
-    assert_eq!(
-        file.take(&[0]).columns(&["x"]).read().unwrap_err().kind(),
-        ErrorKind::NoSuchColumn
-    );
+    let filter = tarsia::filter::col("x").eq(1);
+    let path = "x[0]".parse().unwrap();
+    let mut reordered = MemorySink::new();
+    let order = vec!["x".to_owned()];
+    for refused in [
+        file.take(&[0]).columns(&["x"]).read().map(drop),
+        file.take(&[0]).columns(&["x.y"]).read().map(drop),
+        file.take(&[0]).element(&path).read().map(drop),
+        file.scan().filter(filter).count().map(drop),
+        file.reorder_into(order.clone(), &mut reordered).map(drop),
+        Writer::new(
+            Vec::new(),
+            batch.schema(),
+            deterministic().with_column_order(order),
+        )
+        .map(drop),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSuchColumn, "{error}");
+        assert!(
+            error.to_string().contains("several columns are named x"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

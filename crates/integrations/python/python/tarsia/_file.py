@@ -25,7 +25,9 @@ def open(source: Any, **options: Any) -> File:
 
     :param views: whether strings come as views of Arrow, whatever type they were written with; default False
     :param threads: threads that decode; by default one for each processor, which all files of a process share
-    :param access: ``"map"`` (default) or ``"read"``: a local file is mapped, or read by position
+    :param access: ``"map"`` (default) or ``"read"``: a local file is mapped, or read by position. Where another program
+        writes over a mapped file, arrays change, and only the end of a scan says so; where it cuts the file short, the
+        process ends by SIGBUS. Tarsia's own commands replace or lock the file instead
     :param checksums: ``"once"`` (default), ``"always"`` or ``"never"``: when the checksums of blocks are compared
     :param kernels: ``"trusted"`` (default), ``"never"`` or ``"forced"``: whether decoders of the file may run
     :param trusted_kernels: digests of kernels to trust beside those of this build
