@@ -23,7 +23,7 @@
 //! | `filter`, `truth` | which rows of a batch pass ([`Filter`]), with three values |
 //! | `asked` | what decoders can answer ([`ColumnTest`]) |
 //! | `test`, `range`, `set`, `like` | tests of one flat array |
-//! | `prove` | what follows for runs of rows from the smallest and the largest value of each ([`Proof`]) |
+//! | `prove` | what follows for runs of rows from their smallest and largest value, and from what they lack ([`Proof`]) |
 //!
 //! # Meaning
 //! A condition is true, false or unknown for a row. Comparisons, `IN` and `LIKE` are unknown for null; `AND`, `OR` and
@@ -67,4 +67,4 @@ pub use error::FilterError;
 pub use expr::{Column, Comparison, Expr, col};
 pub use filter::{ColumnPlace, ColumnTest, Conjunct, Filter};
 pub use literal::Literal;
-pub use prove::{ColumnBounds, Proof};
+pub use prove::{ColumnBounds, KeyRuns, Keys, Proof};

@@ -1,9 +1,11 @@
-//! Conditions proved for runs of rows by the smallest and the largest value of each.
+//! Conditions proved for runs of rows by the smallest and the largest value of each, and by values that they lack.
 //!
 //! A proof says of each run whether the condition can be true for a row, and whether it is true for all. What is not
 //! known is possible.
 
 use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Datum, Scalar};
@@ -14,6 +16,25 @@ use arrow_schema::{ArrowError, DataType, SortOptions};
 use crate::filter::{ColumnPlace, Conjunct, Node};
 use crate::range::{Bound, Range};
 use crate::test::{Kind, Test};
+
+/// Most values of an `IN` that are looked for one by one: of more, some seems to be there nearly always.
+const KEYS_MAX: usize = 64;
+
+/// Values that a condition compares the rows of a column with, by equality.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// The column.
+    pub place: ColumnPlace,
+    /// Values of the type of the column, or, for dictionaries and runs, that of their values; none is null.
+    pub values: ArrayRef,
+}
+
+/// Says which runs of rows may hold a value.
+pub trait KeyRuns: fmt::Debug + Send + Sync {
+    /// The runs that may hold value `at` of an array of [`Keys::values`], a bit for each: of others it is certain that
+    /// no row has it. `None` if nothing is known.
+    fn that_may_hold(&self, values: &ArrayRef, at: usize) -> Option<BooleanBuffer>;
+}
 
 /// Bounds of a column: what is known of it in each of some runs of rows.
 #[derive(Debug, Clone)]
@@ -31,6 +52,8 @@ pub struct ColumnBounds {
     pub has_nans: BooleanBuffer,
     /// Runs of which something is known. Of the others the bits and values above have no meaning.
     pub is_known: BooleanBuffer,
+    /// Says what the runs lack, also those of which nothing else is known.
+    pub keys: Option<Arc<dyn KeyRuns>>,
 }
 
 /// Conclusions from bounds, a bit for each run of rows.
@@ -67,6 +90,39 @@ impl Conjunct {
             all_pass: !&(&possible.no | &possible.unknown),
             some_may_pass: possible.yes,
         })
+    }
+
+    /// The values that it compares columns with by equality, one entry for each `=`, and `IN` of few values.
+    pub fn keys(&self) -> Vec<Keys> {
+        let mut keys = Vec::new();
+        let mut rest = vec![&self.node];
+        while let Some(node) = rest.pop() {
+            match node {
+                Node::Test { field, path, test } => {
+                    keys.extend(test.kind.keys().map(|values| Keys {
+                        place: ColumnPlace {
+                            field: *field,
+                            path: path.clone(),
+                        },
+                        values,
+                    }));
+                }
+                Node::And(all) | Node::Or(all) => rest.extend(all),
+                Node::Not(inner) => rest.push(inner),
+            }
+        }
+        keys
+    }
+}
+
+impl Kind {
+    /// The values that a row has one of if it passes.
+    fn keys(&self) -> Option<ArrayRef> {
+        match self {
+            Self::Equal(value) => Some(array_of(value)),
+            Self::In { set, .. } => set.sorted().filter(|it| it.len() <= KEYS_MAX).cloned(),
+            _ => None,
+        }
     }
 }
 
@@ -204,8 +260,18 @@ impl Test {
             unknown = &unknown | &no;
             no = BooleanBuffer::new_unset(n);
         }
+        let mut yes = known(&yes);
+        if let (Some(runs), Some(keys)) = (&bounds.keys, self.kind.keys()) {
+            let some = (0..keys.len()).try_fold(BooleanBuffer::new_unset(n), |some, at| {
+                let runs = runs.that_may_hold(&keys, at);
+                Some(&some | &runs.filter(|runs| runs.len() == n)?)
+            });
+            if let Some(some) = some {
+                yes = &yes & &some;
+            }
+        }
         Ok(Possible {
-            yes: known(&yes),
+            yes,
             no: known(&no),
             unknown: known(&unknown),
         })

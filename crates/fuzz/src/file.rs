@@ -7,8 +7,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use tarsia::choose::{Chooser, Objective};
 use tarsia::{
-    Checksums, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, PageChooser, Preset,
-    Threads, WriteOptions, Writer,
+    Checksums, ColumnOptions, EmbedKernels, ErrorKind, File, LAYOUT_KEY, OpenOptions, PageChooser,
+    Preset, Threads, WriteOptions, Writer,
 };
 use tarsia_arrow::{Packing, leaf_paths, reorder};
 use tarsia_io::{MemoryFile, MemorySink};
@@ -194,7 +194,7 @@ pub fn bases() -> &'static [Base] {
             (table(2600, &mixed), one_thread(9000)),
             (table(3000, &strings), one_thread(1 << 20)),
             (table(6000, &dictionaries), one_thread(1 << 20)),
-            (table(5000, &numbers), one_thread(30_000)),
+            (table(5000, &numbers), blooms(one_thread(30_000), 3)),
             (table(60, &all_types), one_thread(1 << 20)),
             (table(0, &mixed), one_thread(1 << 20)),
             (table(1, &dictionaries), one_thread(1 << 20)),
@@ -213,6 +213,13 @@ pub fn bases() -> &'static [Base] {
             .into_iter()
             .map(|(batch, options)| base(batch, options))
             .collect()
+    })
+}
+
+/// The first columns have bloom filters.
+fn blooms(options: WriteOptions, n_columns: usize) -> WriteOptions {
+    (0..n_columns).fold(options, |options, i| {
+        options.with_column(format!("c{i}"), ColumnOptions::new().with_blooms(true))
     })
 }
 
@@ -306,6 +313,7 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
         }
         let scanned = scanned.ok();
         scanned.iter().flatten().for_each(assert_valid);
+        look_up(&file, scanned.as_deref(), verified.is_ok());
         read_parts(&file, scanned.as_deref(), input);
         scanned
     });
@@ -316,6 +324,26 @@ fn exercise(bytes: &[u8], how: How, input: &mut Input<'_>) -> Option<Vec<RecordB
         bytes.len()
     );
     rows
+}
+
+/// Looks for a value of the first row, which zones and bloom filters of a verified file do not hide.
+fn look_up(file: &File, scanned: Option<&[RecordBatch]>, is_verified: bool) {
+    let batch = scanned.and_then(|batches| batches.iter().find(|it| it.num_rows() > 0));
+    let Some((batch, value)) = batch.and_then(|it| Some((it, it.columns().first()?.slice(0, 1))))
+    else {
+        return;
+    };
+    let data_type = value.data_type();
+    let is_compared = data_type.is_integer() || data_type.is_decimal();
+    if !(is_compared || *data_type == DataType::Utf8) || value.is_null(0) {
+        return;
+    }
+    let name = batch.schema().field(0).name().clone();
+    let expr = tarsia::filter::col(name).eq(tarsia::filter::Literal::array(value));
+    let found = file.scan().filter(expr).count();
+    if is_verified && !matches!(found, Ok(1..)) {
+        panic!("verified, yet a value of the first row is not found: {found:?}");
+    }
 }
 
 /// The arrays are what Arrow demands, whoever checked it: offsets that rise, UTF-8, keys that exist.

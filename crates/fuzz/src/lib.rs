@@ -62,6 +62,7 @@ pub const TARGETS: &[Target] = &[
     ("meta_column", metadata::column),
     ("meta_block_table", metadata::block_table),
     ("meta_zones", zones::map),
+    ("meta_blooms", zones::blooms),
     ("meta_page", metadata::page),
     ("meta_type", metadata::data_type),
     ("file_raw", file::raw),

@@ -1,9 +1,11 @@
-//! Zone maps: what parses fits the pages, and is what its writer writes.
+//! Zone maps: what parses fits the pages, and is what its writer writes. Bloom filters: each value is found.
 
 use tarsia_codec::ValueType;
 use tarsia_metadata::PageDescriptor;
 use tarsia_testkit::fuzzing::{Input, accepted};
-use tarsia_zones::{ZoneForm, ZoneMap, ZoneRoom, zones_of_page};
+use tarsia_zones::{
+    BloomCollector, BloomShape, Collect, KeyHashes, ZoneForm, ZoneMap, ZoneRoom, zones_of_page,
+};
 
 use crate::metadata::{bytes_of, parse, seal};
 
@@ -66,6 +68,47 @@ pub fn map(bytes: &[u8]) {
     }
     let again = map.to_bytes(form, is_erasable).expect("few pages");
     assert_eq!(ZoneMap::parse(&again, form, pages.iter()), Ok(map));
+}
+
+/// A bloom filter: a changed copy of one that was computed. What is said to be one has all of its bytes; of one that
+/// was not changed, each value is found.
+pub fn blooms(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let value_type = *input.pick(&[ValueType::Fixed(4), ValueType::Fixed(16), ValueType::Bytes]);
+    let case = input.values(value_type, 400);
+    let values = case.values();
+    let rows = (values.len() + input.below(6_000)) as u32;
+    let mut filter = BloomCollector::new(rows);
+    filter.add(values, None).expect("values that have a filter");
+    let mut hashes = KeyHashes::default();
+    hashes.add(values, None).expect("values that have a filter");
+    let written = filter.to_bytes();
+    let shape = BloomShape::of_rows(rows);
+    let mut changed = bytes_of(&mut input, &written);
+    let n_bytes = changed.len();
+    for start in (0..n_bytes).step_by(4_104) {
+        seal_shard(changed.get_mut(start..).unwrap_or_default());
+    }
+    let compared = parse(n_bytes, || filter.compare(&changed));
+    for key in hashes.hashes.into_iter().flatten() {
+        let shard = shape.shard_of(key);
+        let shard = shard.start as usize..shard.end as usize;
+        assert_eq!(shape.may_hold(&written[shard.clone()], key), Ok(true));
+        let shard = changed.get(shard).unwrap_or_default();
+        let may_hold = parse(shard.len(), || shape.may_hold(shard, key));
+        // Who compares the whole filter finds one that lacks a value.
+        assert!(compared != Ok(None) || may_hold == Ok(true));
+    }
+    if compared.is_ok() {
+        accepted();
+    }
+    assert_eq!(compared == Ok(None), changed == written);
+}
+
+/// Makes the checksum of a shard right, whose blocks go at most to the end of the bytes.
+fn seal_shard(shard: &mut [u8]) {
+    let end = shard.len().clamp(8, 4_104);
+    seal(shard, 0, std::slice::from_ref(&(8..end)));
 }
 
 fn page(rows: u32, n_blocks: u32) -> PageDescriptor {

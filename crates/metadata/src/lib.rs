@@ -56,7 +56,7 @@ pub use bytes::{crc32c, crc32c_of};
 pub use child_range::ChildRange;
 pub use column::{
     ColumnMeta, ColumnRecord, ColumnSource, ErasureLevel, FileBounds, MetaRef, PageDescription,
-    PageDescriptor, PageMeta, ZonesPlace, page_align,
+    PageDescriptor, PageMeta, RegionPlace, page_align,
 };
 pub use error::{Error, FeatureWord, Result};
 pub use footer::{

@@ -74,8 +74,8 @@ pub const RECORD_LEAF_BYTES: usize = 8;
 
 /// Bytes of a column record.
 pub const COLUMN_RECORD_BYTES: usize = 72;
-/// Bytes of the place of a zone map, behind a column record.
-pub const ZONES_PLACE_BYTES: usize = 16;
+/// Bytes of the place of a zone map, or of bloom filters, behind a column record.
+pub const REGION_PLACE_BYTES: usize = 16;
 
 /// Bytes of a page's entry in a column's metadata.
 pub const PAGE_STRUCT_BYTES: usize = 88;

@@ -457,12 +457,13 @@ fn parse_leaf(reader: &mut ByteReader<'_>, ordinal: u32) -> Result<u32> {
 mod tests {
     use super::*;
     use crate::{
-        ColumnSource, ErasureLevel, ZonesPlace, encode_metadata, encode_path, unique_record,
+        ColumnSource, ErasureLevel, RegionPlace, encode_metadata, encode_path, unique_record,
     };
     use proptest::prelude::*;
 
     const COLUMN: ColumnRecord<'static> = ColumnRecord {
         zones: None,
+        blooms: None,
         level: ErasureLevel::Hide,
         source: ColumnSource::Meta {
             place: 4096,
@@ -741,7 +742,8 @@ mod tests {
                     source: ColumnSource::Meta { place, length, crc },
                     level: ErasureLevel::Erase,
                     digest,
-                    zones: nullable.then_some(ZonesPlace { place: 4096, length: 64 }),
+                    zones: nullable.then_some(RegionPlace { place: 4096, length: 64 }),
+                    blooms: (length % 3 == 0).then_some(RegionPlace { place: 8192, length: 1 << 40 }),
                 }),
                 format: &format,
                 path: &path,

@@ -182,6 +182,7 @@ impl Partitioning {
             has_nulls: BooleanBuffer::from(has_nulls),
             has_nans: bits(false),
             is_known: BooleanBuffer::from(is_known),
+            keys: None,
         }))
     }
 }

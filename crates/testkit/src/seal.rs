@@ -166,6 +166,9 @@ impl Seals {
             self.fixed
                 .push((start + 4, [start..start + 4, start + 8..end]));
         }
+        if let Some(blooms) = record.blooms {
+            self.find_blooms(blooms.place as usize, meta.pages.iter().map(|it| it.rows));
+        }
         let first = self.pages.len();
         for (number, page) in (0..).zip(&meta.pages) {
             self.find_page(bytes, column, number, page, &flatbuffer);
@@ -181,6 +184,23 @@ impl Seals {
                 pages: first..middle,
                 shared_pages: middle..self.pages.len(),
             });
+        }
+    }
+
+    /// The shards of the bloom filters of pages of so many rows: each begins with a checksum of its blocks.
+    fn find_blooms(&mut self, place: usize, rows: impl Iterator<Item = u32>) {
+        let mut start = place;
+        for rows in rows {
+            let runs = (0..rows).step_by(65_536).map(|at| (rows - at).min(65_536));
+            for rows in runs {
+                let mut n_blocks = (rows as usize * 10).div_ceil(256);
+                while n_blocks > 0 {
+                    let n_now = n_blocks.min(128);
+                    let end = start + 8 + 32 * n_now;
+                    self.fixed.push((start, [start + 8..end, 0..0]));
+                    (start, n_blocks) = (end, n_blocks - n_now);
+                }
+            }
         }
     }
 

@@ -9,6 +9,21 @@ use crate::order::{
 };
 use crate::zone::{Bound, Bounds, Zone};
 
+/// A collector of facts about the values of rows, some of them after others.
+pub trait Collect {
+    /// Adds rows; `validity` has a bit for each, 1 for those that are not null.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values of another type than is collected.
+    fn add(&mut self, values: Values<'_>, validity: Option<BitSlice<'_>>) -> Result<()>;
+
+    /// Adds rows without a value, such as those of which a struct above the column is null.
+    fn add_nulls(&mut self, n: u64);
+
+    /// Adds the rows of another collector, which come after those so far.
+    fn merge(&mut self, other: &Self);
+}
+
 /// Facts about the values of some rows so far.
 #[derive(Debug, Clone)]
 pub struct ZoneCollector {
@@ -31,12 +46,10 @@ impl ZoneCollector {
             bounds: None,
         }
     }
+}
 
-    /// Adds rows; `validity` has a bit for each, 1 for those that are not null.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for values of another type than the form's.
-    pub fn add(&mut self, values: Values<'_>, validity: Option<BitSlice<'_>>) -> Result<()> {
+impl Collect for ZoneCollector {
+    fn add(&mut self, values: Values<'_>, validity: Option<BitSlice<'_>>) -> Result<()> {
         if !self.form.fits(values.value_type()) {
             return Err(Error::invalid("values of another type than the zone's"));
         }
@@ -65,6 +78,22 @@ impl ZoneCollector {
         Ok(())
     }
 
+    fn add_nulls(&mut self, n: u64) {
+        self.rows += n;
+        self.nulls += n;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.nulls += other.nulls;
+        self.nans += other.nans;
+        if let Some([min, max]) = &other.bounds {
+            self.widen(min, max);
+        }
+    }
+}
+
+impl ZoneCollector {
     fn add_fixed(&mut self, values: FixedSlice<'_>, validity: Option<BitSlice<'_>>) {
         macro_rules! integers {
             ($type:ty) => {{
@@ -124,22 +153,6 @@ impl ZoneCollector {
                     self.widen(min, max);
                 }
             }
-        }
-    }
-
-    /// Adds rows without a value, such as those of which a struct above the column is null.
-    pub fn add_nulls(&mut self, n: u64) {
-        self.rows += n;
-        self.nulls += n;
-    }
-
-    /// Adds the rows of another collector.
-    pub fn merge(&mut self, other: &Self) {
-        self.rows += other.rows;
-        self.nulls += other.nulls;
-        self.nans += other.nans;
-        if let Some([min, max]) = &other.bounds {
-            self.widen(min, max);
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tarsia_codec::{BitSlice, Result, Values};
 
-use crate::collect::ZoneCollector;
+use crate::collect::{Collect, ZoneCollector};
 use crate::form::ZoneForm;
 use crate::map::{PageZones, ZONE_BLOCKS_LOG2_MAX, zone_bytes};
 use crate::zone::BOUND_BYTES_MAX;
@@ -54,7 +54,7 @@ impl ZoneRoom<'_> {
 /// the whole page.
 ///
 /// # Errors
-/// As [`ZoneCollector::add`].
+/// As [`Collect::add`].
 pub fn zones_of_page(
     form: ZoneForm,
     values: Values<'_>,

@@ -408,6 +408,14 @@ fn is_packable(data_type: &DataType) -> bool {
     )
 }
 
+/// Whether a column of a type may have bloom filters; others may, too.
+fn has_blooms(data_type: &DataType) -> bool {
+    data_type.is_integer()
+        || data_type.is_decimal()
+        || matches!(data_type, DataType::Utf8 | DataType::Binary)
+        || matches!(data_type, DataType::FixedSizeBinary(bytes) if *bytes > 0)
+}
+
 fn options(rng: &mut Rng, seed: u64, sources: &[Source]) -> (WriteOptions, String) {
     let preset = *rng.pick(&[Preset::Fast, Preset::Balanced, Preset::Compact]);
     let page_bytes = *rng.pick(&[2000, 9000, 30_000, 200_000, 8 << 20]);
@@ -439,6 +447,10 @@ fn options(rng: &mut Rng, seed: u64, sources: &[Source]) -> (WriteOptions, Strin
             let level = *rng.pick(&[ErasureLevel::Immutable, ErasureLevel::Hide]);
             own = own.with_erasure(level);
             text += &format!(", {} at level {level}", source.field.name());
+        }
+        if rng.percent(30) && has_blooms(source.field.data_type()) {
+            own = own.with_blooms(true);
+            text += &format!(", bloom filters of {}", source.field.name());
         }
         options = options.with_column(source.field.name(), own);
     }

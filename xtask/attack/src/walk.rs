@@ -14,7 +14,7 @@ use tarsia_compliance::SHARED_PAGE_FIRST;
 use tarsia_metadata as metadata;
 use tarsia_metadata::{
     BlockTable, ColumnMeta, ColumnRecord, ErasureLevel, Footer, Header, MovedBlock, NodeRecord,
-    PageDescriptor, PageMeta, Postscript, Records, ZonesPlace, limits,
+    PageDescriptor, PageMeta, Postscript, Records, RegionPlace, limits,
 };
 use tarsia_page_writer::{BlockContext, Survivors, decode_survivors};
 use tarsia_structure::{BlockHeader, Meta};
@@ -39,7 +39,9 @@ pub(crate) struct WalkedColumn {
     pub(crate) record_place: u64,
     pub(crate) level: ErasureLevel,
     /// Where its zone map lies.
-    pub(crate) zones: Option<ZonesPlace>,
+    pub(crate) zones: Option<RegionPlace>,
+    /// Where its bloom filters lie.
+    pub(crate) blooms: Option<RegionPlace>,
     pub(crate) meta: ColumnMeta,
     pub(crate) pages: Vec<WalkedPage>,
     pub(crate) shared_pages: Vec<WalkedPage>,
@@ -194,6 +196,7 @@ impl<'a> Walked<'a> {
             record_place,
             level: record.level,
             zones: record.zones,
+            blooms: record.blooms,
             pages: Vec::new(),
             shared_pages: Vec::new(),
             meta,

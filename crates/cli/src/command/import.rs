@@ -191,6 +191,10 @@ fn column_options(args: &Import) -> Result<BTreeMap<&str, tarsia::ColumnOptions>
         let own = all.entry(&of_column.column).or_default();
         *own = std::mem::take(own).with_rounding(&of_column.rounding);
     }
+    for column in args.bloom.iter().flat_map(|names| &names.0) {
+        let own = all.entry(column).or_default();
+        *own = std::mem::take(own).with_blooms(true);
+    }
     for (column, level) in args.erasure.of_columns()? {
         let own = all.entry(column).or_default();
         let before = std::mem::take(own);

@@ -91,6 +91,7 @@ struct ColumnDocument {
     encoded_bytes: u64,
     metadata_bytes: u64,
     zone_bytes: u64,
+    bloom_bytes: u64,
     decoded_bytes: u64,
     search_cache_bytes: u64,
     shared_cache_bytes: u64,
@@ -146,6 +147,7 @@ impl From<tarsia::ColumnInspection> for ColumnDocument {
             encoded_bytes: column.encoded_bytes,
             metadata_bytes: column.metadata_bytes,
             zone_bytes: column.zone_bytes,
+            bloom_bytes: column.bloom_bytes,
             decoded_bytes: column.decoded_bytes,
             search_cache_bytes: column.search_cache_bytes,
             shared_cache_bytes: column.shared_cache_bytes,
@@ -303,6 +305,11 @@ fn columns(out: &mut Out, columns: &[ColumnDocument]) -> Result<(), Failure> {
             let name = printable(&column.name, SHOWN_CHARS);
             let rounding = printable(rounding, NAME_CHARS);
             out.line(&format!("{name} was rounded: {rounding}"))?;
+        }
+        if column.bloom_bytes > 0 {
+            let name = printable(&column.name, SHOWN_CHARS);
+            let bytes = column.bloom_bytes;
+            out.line(&format!("{name} has bloom filters: {bytes} bytes"))?;
         }
         if column.strict {
             let name = printable(&column.name, SHOWN_CHARS);

@@ -104,17 +104,19 @@ pub(super) fn show_filter_counts(scan: &tarsia::Scan) -> Result<(), Failure> {
     let mut table = new_table(&[
         "part of the condition",
         "rejected by zones",
+        "rejected by bloom filters",
         "passed by zones",
         "rows looked at",
         "rows that passed",
     ]);
-    for column in 1..=4 {
+    for column in 1..=5 {
         align_right(&mut table, column);
     }
     for count in scan.filter_counts() {
         table.add_row([
             printable(&count.conjunct, CONDITION_CHARS),
             count.rejected_by_bounds.to_string(),
+            count.rejected_by_blooms.to_string(),
             count.passed_by_bounds.to_string(),
             count.rows.to_string(),
             count.passed.to_string(),

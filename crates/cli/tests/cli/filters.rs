@@ -149,3 +149,63 @@ fn conditions_that_do_not_suit_the_table_are_usage_errors() {
         .fails(2);
     assert!(line.contains("--where"), "{line}");
 }
+
+/// Bloom filters from the import of a table to its erasure: fewer rows are looked at, and no other rows are found.
+#[test]
+fn bloom_filters_show_in_all_that_is_said_of_a_file() {
+    let folder = Folder::default();
+    let key = |i: u64| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let lines: String = (0..70_000).map(|i| format!("{},{i}\n", key(i))).collect();
+    folder.write("t.csv", format!("key,n\n{lines}"));
+    folder
+        .run(&[
+            "import",
+            "t.csv",
+            "t.tarsia",
+            "--bloom",
+            "key",
+            "--erasure",
+            "2",
+        ])
+        .ok();
+    let inspected = folder.run(&["inspect", "t.tarsia", "--json"]).json();
+    let bytes = |number: usize| inspected["columns"][number]["bloom_bytes"].as_u64();
+    assert!(bytes(0) >= Some(70_000 * 10 / 8) && bytes(1) == Some(0));
+    let text = folder.run(&["inspect", "t.tarsia"]).ok();
+    assert!(text.contains("key has bloom filters: "), "{text}");
+    let condition = format!("key = '{}'", key(69_999));
+    let count = ["scan", "t.tarsia", "--count", "--where", &condition];
+    let explained = folder.run(&[&count[..], &["--explain-filter"]].concat());
+    assert_eq!((explained.code, explained.stdout.as_str()), (0, "1\n"));
+    let rejected = |stderr: &str| {
+        let line = stderr.lines().find(|line| line.contains("key = ")).unwrap();
+        let numbers = line.rsplit_once('\'').unwrap().1;
+        let numbers = numbers.split(|c: char| !c.is_ascii_digit());
+        let numbers: Vec<u64> = numbers.filter_map(|it| it.parse().ok()).collect();
+        numbers[1]
+    };
+    assert!(explained.stderr.contains("rejected by bloom filters"));
+    assert!(rejected(&explained.stderr) > 30_000, "{}", explained.stderr);
+    folder
+        .run(&["erase", "t.tarsia", "--where", &condition, "--json"])
+        .ok();
+    assert_eq!(folder.run(&count).ok(), "0\n");
+    folder.run(&["verify", "t.tarsia"]).ok();
+    let audit = folder.run(&["audit", "t.tarsia", "--json"]).json();
+    assert_eq!(audit["clean"], true);
+    // A copy in another order has them, too.
+    folder
+        .run(&["reorder", "t.tarsia", "u.tarsia", "--columns", "n"])
+        .ok();
+    folder.run(&["verify", "u.tarsia"]).ok();
+    let inspected = folder.run(&["inspect", "u.tarsia", "--json"]).json();
+    assert_eq!(inspected["columns"][0]["bloom_bytes"].as_u64(), bytes(0));
+    for (columns, what) in [
+        ("missing", "column `missing`"),
+        ("x", "column `x`: no bloom filters for type Float64"),
+    ] {
+        folder.write("x.csv", "x\n1.5\n");
+        let done = folder.run(&["import", "x.csv", "x.tarsia", "--bloom", columns]);
+        assert!(done.code > 0 && done.stderr.contains(what), "{done:?}");
+    }
+}

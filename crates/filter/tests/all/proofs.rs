@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use proptest::prelude::*;
-use tarsia_filter::{ColumnBounds, Expr, Proof, col};
+use tarsia_filter::{ColumnBounds, Conjunct, Expr, KeyRuns, Proof, col};
 
 use crate::laws::{batch, tables, trees};
 
@@ -52,6 +52,42 @@ fn cut(bound: &ArrayRef, n: usize) -> (ArrayRef, bool) {
     (std::sync::Arc::new(StringArray::from(vec![cut])), is_cut)
 }
 
+/// Runs of rows that say of each value whether they hold it.
+#[derive(Debug)]
+struct Held(Vec<ArrayRef>);
+
+impl KeyRuns for Held {
+    fn that_may_hold(&self, values: &ArrayRef, at: usize) -> Option<BooleanBuffer> {
+        let value = Scalar::new(values.slice(at, 1));
+        let holds = |run: &ArrayRef| arrow_ord::cmp::eq(run, &value).unwrap().true_count() > 0;
+        Some(self.0.iter().map(holds).collect())
+    }
+}
+
+/// Facts about runs that say which values they hold, beside bounds or alone.
+fn with_keys(
+    bounds: ColumnBounds,
+    array: &ArrayRef,
+    starts: &[usize],
+    alone: bool,
+) -> ColumnBounds {
+    let array = plain(array);
+    let runs = starts
+        .windows(2)
+        .map(|run| array.slice(run[0], run[1] - run[0]));
+    let n = starts.len() - 1;
+    ColumnBounds {
+        // Others have no such filters.
+        keys: (!array.data_type().is_floating() && !array.data_type().is_nested())
+            .then(|| std::sync::Arc::new(Held(runs.collect())) as std::sync::Arc<dyn KeyRuns>),
+        is_known: match alone {
+            true => BooleanBuffer::new_unset(n),
+            false => bounds.is_known,
+        },
+        ..bounds
+    }
+}
+
 fn bounds(array: &ArrayRef, starts: &[usize], cut_to: usize) -> ColumnBounds {
     let array = plain(array);
     let runs = starts
@@ -79,6 +115,7 @@ fn bounds(array: &ArrayRef, starts: &[usize], cut_to: usize) -> ColumnBounds {
         is_cut: BooleanBuffer::from(is_cut),
         has_nulls: BooleanBuffer::from(has_nulls),
         has_nans: BooleanBuffer::from(has_nans),
+        keys: None,
     }
 }
 
@@ -126,6 +163,19 @@ fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, stri
         });
         let of_columns: Vec<_> = of_columns.collect();
         let proof = conjunct.prove(&of_columns, n_runs).unwrap();
+        for alone in [false, true] {
+            let keyed = places.iter().zip(&of_columns).map(|(place, bounds)| {
+                let column = below_structs(batch.column(place.field), &place.path);
+                bounds
+                    .clone()
+                    .map(|bounds| with_keys(bounds, &column, starts, alone))
+            });
+            let keyed = conjunct.prove(&keyed.collect::<Vec<_>>(), n_runs).unwrap();
+            check_proof(conjunct, &keyed, &passes, starts);
+            // Beside bounds they tell more, and nothing else.
+            assert!(alone || &keyed.some_may_pass & &proof.some_may_pass == keyed.some_may_pass);
+            assert!(alone || &keyed.all_pass & &proof.all_pass == proof.all_pass);
+        }
         let of_flat = places.iter().zip(of_columns);
         let of_flat = of_flat.map(|(place, bounds)| bounds.filter(|_| place.path.is_empty()));
         let by_fields = conjunct
@@ -137,23 +187,36 @@ fn check(expr: &Expr, batch: &RecordBatch, starts: &[usize], cut_to: usize, stri
             proof.some_may_pass
         );
         assert_eq!(&by_fields.all_pass & &proof.all_pass, by_fields.all_pass);
-        let Proof {
-            some_may_pass,
-            all_pass,
-        } = proof;
-        for (run, ends) in starts.windows(2).enumerate() {
-            let n = passes.slice(ends[0], ends[1] - ends[0]).count_set_bits();
-            let what = format!("{conjunct} for rows {ends:?}: {n} pass");
-            assert!(
-                some_may_pass.value(run) || n == 0,
-                "{what}, and none was proved"
-            );
-            assert!(
-                !all_pass.value(run) || n == ends[1] - ends[0],
-                "{what}, and all was proved"
-            );
-            n_proved += usize::from(!some_may_pass.value(run)) + usize::from(all_pass.value(run));
-        }
+        n_proved += check_proof(conjunct, &proof, &passes, starts);
+    }
+    n_proved
+}
+
+/// Compares a proof with the rows that pass; returns how much was proved.
+#[track_caller]
+fn check_proof(
+    conjunct: &Conjunct,
+    proof: &Proof,
+    passes: &BooleanBuffer,
+    starts: &[usize],
+) -> usize {
+    let mut n_proved = 0;
+    let Proof {
+        some_may_pass,
+        all_pass,
+    } = proof;
+    for (run, ends) in starts.windows(2).enumerate() {
+        let n = passes.slice(ends[0], ends[1] - ends[0]).count_set_bits();
+        let what = format!("{conjunct} for rows {ends:?}: {n} pass");
+        assert!(
+            some_may_pass.value(run) || n == 0,
+            "{what}, and none was proved"
+        );
+        assert!(
+            !all_pass.value(run) || n == ends[1] - ends[0],
+            "{what}, and all was proved"
+        );
+        n_proved += usize::from(!some_may_pass.value(run)) + usize::from(all_pass.value(run));
     }
     n_proved
 }
@@ -253,4 +316,45 @@ fn fields_of_structs_prove_none_and_all() {
     ] {
         assert_eq!(check(&expr, &batch, &starts, 30, false), n_proved, "{expr}");
     }
+}
+
+/// Values that runs lack prove what bounds do not: of numbers in no order.
+#[test]
+fn values_that_runs_lack_prove_none_and_all() {
+    let numbers = (0..100).map(|i| i * 37 % 100);
+    let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(numbers));
+    let starts: Vec<usize> = (0..=10).map(|i| i * 10).collect();
+    let schema =
+        arrow_schema::Schema::new(vec![arrow_schema::Field::new("n", DataType::Int32, true)]);
+    let of = with_keys(bounds(&numbers, &starts, 9), &numbers, &starts, true);
+    for (expr, none, all) in [
+        (col("n").eq(5), 9, 0),
+        (col("n").is_in([5, 7, 1_000]), 8, 0),
+        (col("n").eq(5).or(col("n").eq(5)), 9, 0),
+        (col("n").eq(5).or(col("n").gt(5)), 0, 0),
+        (col("n").gt(5), 0, 0),
+        (Expr::Not(Box::new(col("n").ne(5))), 9, 0),
+    ] {
+        let filter = expr.bind(&schema).unwrap();
+        let proof = filter.conjuncts()[0]
+            .prove(&[Some(of.clone())], 10)
+            .unwrap();
+        let n_none = 10 - proof.some_may_pass.count_set_bits();
+        assert_eq!(
+            (n_none, proof.all_pass.count_set_bits()),
+            (none, all),
+            "{expr}"
+        );
+    }
+    // With bounds that say that no row is null, all pass where the value is not there.
+    let of = with_keys(bounds(&numbers, &starts, 9), &numbers, &starts, false);
+    let filter = col("n").ne(5).bind(&schema).unwrap();
+    let proof = filter.conjuncts()[0].prove(&[Some(of)], 10).unwrap();
+    assert_eq!(proof.all_pass.count_set_bits(), 9);
+    // More values than are looked for one by one.
+    let keys = |n: i32| {
+        let filter = col("n").is_in(0..n).bind(&schema).unwrap();
+        filter.conjuncts()[0].keys().len()
+    };
+    assert_eq!((keys(64), keys(65)), (1, 0));
 }

@@ -459,7 +459,7 @@ impl File {
     /// As [`File::verify_column`], and [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange).
     pub fn verify_page(&self, name: &str, page: usize) -> Result<VerifyReport> {
         let column = self.file.column(name);
-        let page = column.and_then(|column| verify::page(&self.file, &column, page, Depth::Values));
+        let page = column.and_then(|column| verify::page(&self.file, &column, page));
         self.unchanged(page)
     }
 }

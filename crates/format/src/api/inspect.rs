@@ -85,10 +85,13 @@ pub struct ColumnInspection {
     pub place: Option<u64>,
     /// Bytes of pages and shared pages.
     pub encoded_bytes: u64,
-    /// Bytes of the column's record, block tables, digests and zone map.
+    /// Bytes of the column's record, block tables, digests, zone map and bloom filters.
     pub metadata_bytes: u64,
     /// Bytes of its zone map; 0 if it has none.
     pub zone_bytes: u64,
+    /// Bytes of its bloom filters; 0 if it has none
+    /// ([`ColumnOptions::with_blooms`](crate::ColumnOptions::with_blooms)).
+    pub bloom_bytes: u64,
     /// Bytes of the Arrow buffers the column decodes to.
     pub decoded_bytes: u64,
     /// Bytes of block tables, which a reader that has touched every page keeps in memory to find blocks.
@@ -220,6 +223,10 @@ pub(crate) fn column(file: &OpenFile, column: &Column) -> Result<ColumnInspectio
             .zones
             .as_ref()
             .map_or(0, |zones| zones.range.end - zones.range.start),
+        bloom_bytes: column
+            .blooms
+            .as_ref()
+            .map_or(0, |blooms| blooms.range.end - blooms.range.start),
         decoded_bytes: values + validity + counts.level_bytes,
         search_cache_bytes,
         shared_cache_bytes,

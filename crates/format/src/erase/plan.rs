@@ -12,6 +12,7 @@ use tarsia_metadata::{
     PageDescription, PageDescriptor, PastState, Section,
 };
 use tarsia_page_writer::Outcome;
+use tarsia_zones::{BloomCollector, Collect, ZoneCollector};
 
 use super::blocks::{NewBlocks, refused};
 use super::pages::{Erasing, bound};
@@ -19,7 +20,7 @@ use super::patches::Patches;
 use super::report::{ErasedBlock, ErasedColumn, ErasureReport, ErasureSummary, RowsOfErasure};
 use crate::end::{EndParts, Growing};
 use crate::error::{Error, ErrorKind, Result, while_reading};
-use crate::exec::{OpenFile, read_zones, zone_of_rows};
+use crate::exec::{OpenFile, collect_rows, read_zones};
 use crate::plan::{PageNumber, RowSelection};
 use crate::random::random;
 use crate::table::{Column, Head, Page, check_digest, check_listed};
@@ -308,7 +309,11 @@ impl<'a> Draft<'a> {
             }
         };
         self.zones(column)?;
-        let changed = changed.with_level(stored.level).with_zones(stored.zones);
+        self.blooms(column)?;
+        let changed = changed
+            .with_level(stored.level)
+            .with_zones(stored.zones)
+            .with_blooms(stored.blooms);
         let bytes = NodeRecord::with_column(&record.bytes, &changed)?;
         self.patches.write(record.place, bytes);
         self.blocks.insert(column.leaf, erased);
@@ -329,14 +334,11 @@ impl<'a> Draft<'a> {
                 continue;
             };
             let ranges = of_page.ranges(page.rows().start).enumerate();
-            let touched: Vec<_> = ranges
-                .filter(|(_, rows)| self.erased_now.count(rows.clone()) > 0)
-                .collect();
-            let zones = in_order(&self.file.session.threads, &touched, |(_, rows)| {
-                let left = RowSelection::from(rows.clone()).without(&self.erased_after);
-                zone_of_rows(self.file, column, form, &left)
-            })?;
-            for ((number, _), found) in touched.into_iter().zip(zones) {
+            let touched =
+                self.again(column, ranges.map(|(number, rows)| (rows, number)), |_| {
+                    ZoneCollector::new(form)
+                })?;
+            for (number, found) in touched {
                 if let Some(zone) = of_page.zones.get_mut(number) {
                     *zone = found.zone(zone.rows);
                 }
@@ -350,6 +352,39 @@ impl<'a> Draft<'a> {
         }
         self.patches.write_all(zones.range.start, bytes);
         Ok(())
+    }
+
+    /// The bloom filters of a column of which runs lose rows, as those make them that are left.
+    fn blooms(&mut self, column: &Column) -> Result<()> {
+        let Some(blooms) = &column.blooms else {
+            return Ok(());
+        };
+        let runs = blooms.runs(&column.pages);
+        let again = self.again(column, runs.map(|run| (run.rows.clone(), run)), |run| {
+            BloomCollector::new(run.n_rows())
+        })?;
+        for (run, filter) in again {
+            self.patches.write_all(run.place.start, filter.to_bytes());
+        }
+        Ok(())
+    }
+
+    /// Collects the rows that are left of those runs of rows of a column that lose some. `empty` makes the collector of
+    /// a run without rows.
+    fn again<R: Sync + Send, C: Collect + Send>(
+        &self,
+        column: &Column,
+        runs: impl Iterator<Item = (Range<u64>, R)>,
+        empty: impl Fn(&R) -> C + Sync,
+    ) -> Result<Vec<(R, C)>> {
+        let touched = runs.filter(|(rows, _)| self.erased_now.count(rows.clone()) > 0);
+        let touched: Vec<_> = touched.collect();
+        let found = in_order(&self.file.session.threads, &touched, |(rows, run)| {
+            let left = RowSelection::from(rows.clone()).without(&self.erased_after);
+            collect_rows(self.file, column, &left, &|| empty(run))
+        })?;
+        let runs = touched.into_iter().map(|(_, run)| run);
+        Ok(runs.zip(found).collect())
     }
 
     /// The new blocks of a page and their digests.

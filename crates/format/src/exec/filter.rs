@@ -14,10 +14,11 @@ use tarsia_arrow::{Pool, reorder};
 use tarsia_codec::ValueType;
 use tarsia_filter::{ColumnTest, Conjunct, Expr, Filter, FilterError};
 
+use super::blooms::KeyQuestions;
 use super::open_file::OpenFile;
 use super::pick::{FoundRows, PickCost};
 use super::window::{Fields, Found, Passed, Reader};
-use super::zones::{Proved, proved, read_zones};
+use super::zones::{Proved, proved};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
 use crate::table::{Column, Page, Projection};
@@ -49,8 +50,10 @@ pub(crate) struct RowFilter {
 struct Facts {
     /// The part that its column's decoders can answer; `None` if the column has to be decoded.
     asked: Option<Asked>,
-    /// Rows of which the zones tell what it is; `None` if they tell nothing.
+    /// Rows of which zones and bloom filters tell what it is; `None` if they tell nothing.
     proved: Option<Proved>,
+    /// Rows that the zones alone reject.
+    rejected_by_zones: u64,
     cost: Cost,
 }
 
@@ -110,6 +113,8 @@ pub struct ConjunctCounts {
     pub conjunct: String,
     /// Rows of the file that the zones' bounds reject: no block of theirs is read.
     pub rejected_by_bounds: u64,
+    /// Rows of the file that bloom filters reject beside those.
+    pub rejected_by_blooms: u64,
     /// Rows of the file that all pass by the zones' bounds: it is not evaluated for them.
     pub passed_by_bounds: u64,
     /// Rows that it was evaluated for: conjuncts before it left them open.
@@ -142,16 +147,16 @@ impl RowFilter {
             projection => projection?,
         };
         let filter = bind(&projection).map_err(|error| unfit(&error, ErrorKind::InvalidFilter))?;
-        read_zones(file, projection.columns.iter().map(Arc::as_ref))?;
-        let facts = filter.conjuncts().iter().map(|conjunct| {
-            Ok(Facts {
-                asked: asked(conjunct, &filter, &projection),
-                proved: proved(conjunct, &projection.fields, file.rows())?,
-                cost: Cost::default(),
-            })
+        let proofs = proofs(file, &filter, &projection)?;
+        let facts = filter.conjuncts().iter().zip(proofs);
+        let facts = facts.map(|(conjunct, (proved, rejected_by_zones))| Facts {
+            asked: asked(conjunct, &filter, &projection),
+            proved,
+            rejected_by_zones,
+            cost: Cost::default(),
         });
         Ok(Self {
-            facts: facts.collect::<Result<_>>()?,
+            facts: facts.collect(),
             n_rows: file.rows(),
             filter,
             projection,
@@ -183,10 +188,9 @@ impl RowFilter {
         let n_rows = self.n_rows;
         let counts = self.conjuncts().map(|(conjunct, known)| ConjunctCounts {
             conjunct: conjunct.to_string(),
-            rejected_by_bounds: known
-                .proved
-                .as_ref()
-                .map_or(0, |it| n_rows.saturating_sub(it.may_pass.len())),
+            rejected_by_bounds: known.rejected_by_zones,
+            rejected_by_blooms: rejected(known.proved.as_ref(), n_rows)
+                .saturating_sub(known.rejected_by_zones),
             passed_by_bounds: known.proved.as_ref().map_or(0, |it| it.passes.len()),
             rows: known.cost.rows.load(Ordering::Relaxed),
             passed: known.cost.passed.load(Ordering::Relaxed),
@@ -372,6 +376,47 @@ impl RowFilter {
         }
         Ok(true)
     }
+}
+
+/// Reads the zones of a filter's columns, and asks the bloom filters of those that it compares with values, about rows
+/// that the zones leave. Returns for each conjunct what both tell, and how many rows the zones alone reject.
+fn proofs(
+    file: &OpenFile,
+    filter: &Filter,
+    projection: &Projection,
+) -> Result<Vec<(Option<Proved>, u64)>> {
+    let (fields, n_rows) = (&projection.fields, file.rows());
+    let columns: Vec<&Column> = projection.columns.iter().map(Arc::as_ref).collect();
+    let questions = KeyQuestions::of(filter.conjuncts(), fields)?;
+    let early = questions.ask_with_zones(file, &columns)?;
+    let by_zones = filter.conjuncts().iter().map(|conjunct| {
+        let proved = proved(conjunct, fields, n_rows, None)?;
+        let n_rejected = rejected(proved.as_ref(), n_rows);
+        Ok((proved, n_rejected))
+    });
+    let mut proofs = by_zones.collect::<Result<Vec<_>>>()?;
+    if questions.is_empty() {
+        return Ok(proofs);
+    }
+    let open = proofs.iter().filter_map(|(proved, _)| proved.as_ref());
+    let open = open.fold(RowSelection::from(0..n_rows), |rows, proved| {
+        rows.and(&proved.may_pass)
+    });
+    let answers = match early {
+        Some(answers) => answers,
+        None => questions.ask_about(file, &open)?,
+    };
+    for (conjunct, (by_zones, _)) in filter.conjuncts().iter().zip(&mut proofs) {
+        if !conjunct.keys().is_empty() {
+            *by_zones = proved(conjunct, fields, n_rows, Some(&answers))?;
+        }
+    }
+    Ok(proofs)
+}
+
+/// Rows that a proof rejects.
+fn rejected(proved: Option<&Proved>, n_rows: u64) -> u64 {
+    proved.map_or(0, |it| n_rows.saturating_sub(it.may_pass.len()))
 }
 
 impl Facts {

@@ -3,8 +3,10 @@
 
 mod batch;
 mod batch_size;
+mod blooms;
 mod budget;
 mod cancel;
+mod collect;
 mod elements;
 mod fields;
 mod filter;
@@ -15,6 +17,7 @@ mod open_file;
 mod pick;
 mod prepare;
 mod read_ahead;
+mod read_zones;
 mod schedule;
 mod scratch;
 mod window;
@@ -24,6 +27,7 @@ pub(crate) use batch::{batch, too_many_values};
 pub(crate) use batch_size::batch_rows_of;
 pub(crate) use budget::{batch_budget, rows_budget};
 pub(crate) use cancel::Cancel;
+pub(crate) use collect::{collect, collect_nested, collect_rows};
 pub(crate) use elements::{decode_elements, fetch_elements};
 pub(crate) use fields::{FieldsRead, decode_flat, decode_leaf};
 pub use filter::ConjunctCounts;
@@ -34,8 +38,7 @@ pub(crate) use prepare::{
     Wanted, blocks_of, foreign_decoder, plan_all, plan_and_fetch, plan_rows, prefetch_tables,
     prepare_shared,
 };
+pub(crate) use read_zones::read_zones;
 pub use schedule::ROW_NUMBER;
 pub(crate) use schedule::{Schedule, Wish};
-pub(crate) use zones::{
-    collect_nested_zone, collect_zone, extremes_by_zones, read_zones, zone_of_rows,
-};
+pub(crate) use zones::extremes_by_zones;

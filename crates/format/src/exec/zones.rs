@@ -1,4 +1,4 @@
-//! Proofs by zone maps, of a filter before any block is read; and the zones of rows that were decoded.
+//! Proofs by zone maps and bloom filters, of a filter before any block is read.
 
 use std::sync::Arc;
 
@@ -7,21 +7,15 @@ use arrow_array::builder::{LargeStringBuilder, StringBuilder, StringViewBuilder}
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, make_array};
 use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{ArrowError, DataType, Field};
-use tarsia_arrow::{LeafBuffer, LeafParts, assemble};
-use tarsia_codec::{BitSlice, FixedSlice, Values};
+use arrow_schema::{ArrowError, DataType};
 use tarsia_filter::{ColumnBounds, Conjunct};
-use tarsia_structure::Budget;
-use tarsia_zones::{Bound, Bounds, Zone, ZoneCollector, ZoneForm};
+use tarsia_zones::{Bound, Bounds, Zone};
 
-use super::budget::batch_budget;
-use super::fields::{decode_flat, decode_leaf};
-use super::open_file::OpenFile;
-use super::prepare::{Wanted, plan_and_fetch};
-use crate::error::{Error, ErrorKind, Result, while_reading};
+use super::blooms::{KeyAnswers, KeysOfColumn};
+use super::read_zones::parts_of_segments;
+use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
-use crate::source::run_all;
-use crate::table::{Column, TableField};
+use crate::table::{Column, TableField, values_of};
 
 /// Rows of which bounds tell what a conjunct is.
 pub(super) struct Proved {
@@ -31,45 +25,26 @@ pub(super) struct Proved {
     pub(super) passes: RowSelection,
 }
 
-/// Reads the zone maps of these columns that were not read yet, in one wave.
-pub(crate) fn read_zones<'c>(
-    file: &OpenFile,
-    columns: impl IntoIterator<Item = &'c Column>,
-) -> Result<()> {
-    let unread = columns.into_iter().filter_map(|column| {
-        let zones = column.zones.as_ref()?;
-        zones.map().is_none().then_some((column, zones))
-    });
-    let unread: Vec<_> = unread.collect();
-    if unread.is_empty() {
-        return Ok(());
-    }
-    run_all(&file.source, &unread, |hand, (column, zones)| {
-        let bytes = hand.get(zones.range.clone())?;
-        let kept = zones.keep(&bytes, &column.pages);
-        kept.map_err(|error| error.in_column(column.name()))?;
-        Ok(())
-    })
-    .map(drop)
-}
-
-/// Proves what the zones of the fields tell of a conjunct; `None` if they tell nothing. The zone maps were read.
+/// Proves what the zones of the fields tell of a conjunct, and answers of bloom filters; `None` if they tell nothing.
+/// The zone maps were read.
 pub(super) fn proved(
     conjunct: &Conjunct,
     fields: &[Arc<TableField>],
     n_rows: u64,
+    answers: Option<&KeyAnswers>,
 ) -> Result<Option<Proved>> {
     let places = conjunct.columns();
     let columns = places.iter().map(|place| {
         let column = fields.get(place.field)?.column_at(&place.path)?;
-        ZonesOfColumn::new(column)
+        let keys = answers.and_then(|answers| answers.of(column));
+        KnownOfColumn::new(column, keys)
     });
-    let columns: Vec<Option<ZonesOfColumn<'_>>> = columns.collect();
-    // The rows of a segment are in one zone of each column.
+    let columns: Vec<Option<KnownOfColumn<'_>>> = columns.collect();
+    // The rows of a segment are in one zone of each column, and in one run of its bloom filters.
     let mut ends: Vec<u64> = columns
         .iter()
         .flatten()
-        .flat_map(|column| column.ends.iter().copied())
+        .flat_map(KnownOfColumn::ends)
         .collect();
     if places.is_empty() && n_rows > 0 {
         // What looks at no column is the same for all rows.
@@ -102,9 +77,44 @@ pub(super) fn proved(
     }))
 }
 
+/// Zones and bloom filters of a column.
+struct KnownOfColumn<'c> {
+    column: &'c Column,
+    zones: Option<ZonesOfColumn<'c>>,
+    keys: Option<&'c Arc<KeysOfColumn>>,
+}
+
+impl<'c> KnownOfColumn<'c> {
+    /// `None` if nothing is known.
+    fn new(column: &'c Column, keys: Option<&'c Arc<KeysOfColumn>>) -> Option<Self> {
+        let zones = ZonesOfColumn::new(column);
+        (zones.is_some() || keys.is_some()).then_some(Self {
+            column,
+            zones,
+            keys,
+        })
+    }
+
+    fn ends(&self) -> impl Iterator<Item = u64> {
+        let zones = self.zones.iter().flat_map(|zones| &zones.ends);
+        let keys = self.keys.iter().flat_map(|keys| keys.ends());
+        zones.chain(keys).copied()
+    }
+
+    /// Bounds of segments with these ends; a segment is part of one zone and of one run.
+    fn bounds(&self, ends: &[u64]) -> Result<ColumnBounds> {
+        let zones = match &self.zones {
+            Some(zones) => zones.of_segments(ends),
+            None => vec![None; ends.len()],
+        };
+        let mut bounds = bounds_of(self.column, &zones)?;
+        bounds.keys = self.keys.map(|keys| keys.of_segments(ends));
+        Ok(bounds)
+    }
+}
+
 /// The zones of a column, in the order of their rows.
 struct ZonesOfColumn<'c> {
-    column: &'c Column,
     /// Where each zone ends, in rows of the table.
     ends: Vec<u64>,
     /// `None` for a page without zones.
@@ -128,143 +138,40 @@ impl<'c> ZonesOfColumn<'c> {
                 }
             }
         }
-        Some(Self {
-            column,
-            ends,
-            zones,
-        })
+        Some(Self { ends, zones })
     }
 
-    /// Bounds of segments with these ends; a segment is part of one zone.
-    fn bounds(&self, ends: &[u64]) -> Result<ColumnBounds> {
-        let mut at = 0;
-        let of_segments = ends.iter().map(|end| {
-            while self.ends.get(at).is_some_and(|zone_end| zone_end < end) {
-                at += 1;
-            }
-            self.zones.get(at).copied().flatten()
-        });
-        let zones: Vec<Option<&Zone>> = of_segments.collect();
-        let n = zones.len();
-        let bits = |is_set: fn(&Zone) -> bool| {
-            BooleanBuffer::collect_bool(n, |i| zones.get(i).copied().flatten().is_some_and(is_set))
-        };
-        let array = |bound: fn(&Zone) -> Option<&Bound>| {
-            let bounds = zones.iter().map(|zone| zone.and_then(bound));
-            let bounds: Vec<_> = bounds.collect();
-            array_of_bounds(self.column, &bounds)
-        };
-        Ok(ColumnBounds {
-            min: array(|zone| zone.bounds.as_ref().map(|it| &it.min))?,
-            max: array(|zone| zone.bounds.as_ref().map(|it| &it.max))?,
-            is_cut: bits(|zone| {
-                zone.bounds
-                    .is_some_and(|it| it.min.is_cut() || it.max.is_cut())
-            }),
-            has_nulls: bits(|zone| zone.nulls > 0),
-            has_nans: bits(|zone| zone.nans > 0),
-            is_known: bits(|_| true),
-        })
+    /// The zone of each segment; a segment is part of one zone.
+    fn of_segments(&self, ends: &[u64]) -> Vec<Option<&'c Zone>> {
+        let zones = parts_of_segments(&self.ends, ends);
+        let zones = zones.map(|zone| self.zones.get(zone).copied().flatten());
+        zones.collect()
     }
 }
 
-/// The zone of the rows of these arrays, which a flat column or the items of a nested one were decoded to.
-pub(crate) fn collect_zone(
-    column: &Column,
-    form: ZoneForm,
-    arrays: &[ArrayRef],
-) -> Result<ZoneCollector> {
-    let mut zone = ZoneCollector::new(form);
-    for array in arrays {
-        if let Some(width) = array.data_type().primitive_width() {
-            let data = array.to_data();
-            let bytes = data.buffers().first().map_or(&[][..], |it| it.as_slice());
-            let bytes = bytes.get(data.offset() * width..).unwrap_or_default();
-            let bytes = bytes.get(..data.len() * width).unwrap_or_default();
-            let values = FixedSlice::new(bytes, width, data.len())?;
-            let validity = match array.nulls() {
-                None => None,
-                Some(nulls) => Some(BitSlice::new(
-                    nulls.validity(),
-                    nulls.offset(),
-                    nulls.len(),
-                )?),
-            };
-            zone.add(Values::Fixed(values), validity)?;
-            continue;
-        }
-        let unfit = |data_type: DataType| {
-            Error::new(ErrorKind::Unsupported, format!("zones of type {data_type}"))
-        };
-        let mut buffer = LeafBuffer::flat(&column.data_type).map_err(unfit)?;
-        buffer.push(array)?;
-        if let Some(page) = buffer.page(0..array.len())? {
-            zone.add(page.values, page.validity)?;
-        }
-    }
-    Ok(zone)
-}
-
-/// The zone of the rows of a column below structs. Of rows of which a struct is null, it has no item.
-pub(crate) fn collect_nested_zone(
-    file: &OpenFile,
-    column: &Column,
-    form: ZoneForm,
-    mut leaf: LeafParts,
-    budget: &Budget,
-) -> Result<ZoneCollector> {
-    let n_rows = leaf.levels.first().map_or(0, |level| level.n_slots);
-    let n_items = leaf.items.rows;
-    leaf.levels.clear();
-    // The items alone: a flat column.
-    let items = Field::new(
-        column.name(),
-        column.data_type.clone(),
-        column.path.nullable(),
-    );
-    let array = assemble(&items, vec![leaf], n_items, &file.session.pool, budget)
-        .map_err(|error| while_reading(error).in_column(column.name()))?;
-    let arrays: Vec<ArrayRef> = array.into_iter().collect();
-    let mut zone = collect_zone(column, form, &arrays)?;
-    zone.add_nulls(n_rows.saturating_sub(n_items) as u64);
-    Ok(zone)
-}
-
-/// The zone of some rows of a column, all of which it holds.
-pub(crate) fn zone_of_rows(
-    file: &OpenFile,
-    column: &Column,
-    form: ZoneForm,
-    rows: &RowSelection,
-) -> Result<ZoneCollector> {
-    if rows.is_empty() {
-        return Ok(ZoneCollector::new(form));
-    }
-    let (plans, blocks) = plan_and_fetch(file, [(column, Wanted::Selected(rows))])?;
-    let (Some(plan), Some(blocks)) = (plans.first(), blocks.first()) else {
-        return Err(Error::new(ErrorKind::Corrupt, "rows without a plan"));
+/// Bounds of runs of rows with these zones; of some nothing is known.
+fn bounds_of(column: &Column, zones: &[Option<&Zone>]) -> Result<ColumnBounds> {
+    let n = zones.len();
+    let bits = |is_set: fn(&Zone) -> bool| {
+        BooleanBuffer::collect_bool(n, |i| zones.get(i).copied().flatten().is_some_and(is_set))
     };
-    let read = file.column_read(column, plan, blocks);
-    let zone = match column.is_flat() {
-        true => {
-            decode_flat(file, &read).and_then(|arrays| collect_zone(column, form, &arrays.parts))
-        }
-        false => {
-            let budget = batch_budget(rows.len(), 1, || Budget::new(read.nested_bytes_max()));
-            decode_leaf(file, &read, &budget)
-                .and_then(|leaf| collect_nested_zone(file, column, form, leaf, &budget))
-        }
+    let array = |bound: fn(&Zone) -> Option<&Bound>| {
+        let bounds = zones.iter().map(|zone| zone.and_then(bound));
+        let bounds: Vec<_> = bounds.collect();
+        array_of_bounds(column, &bounds)
     };
-    match zone {
-        // More bytes than an array can number: fewer rows have fewer.
-        Err(error) if error.kind() == ErrorKind::LimitExceeded && rows.len() > 1 => {
-            let (head, tail) = rows.split(rows.len() / 2);
-            let mut zone = zone_of_rows(file, column, form, &head)?;
-            zone.merge(&zone_of_rows(file, column, form, &tail)?);
-            Ok(zone)
-        }
-        zone => zone,
-    }
+    Ok(ColumnBounds {
+        min: array(|zone| zone.bounds.as_ref().map(|it| &it.min))?,
+        max: array(|zone| zone.bounds.as_ref().map(|it| &it.max))?,
+        is_cut: bits(|zone| {
+            zone.bounds
+                .is_some_and(|it| it.min.is_cut() || it.max.is_cut())
+        }),
+        has_nulls: bits(|zone| zone.nulls > 0),
+        has_nans: bits(|zone| zone.nans > 0),
+        is_known: bits(|_| true),
+        keys: None,
+    })
 }
 
 /// The smallest or the largest value of a column.
@@ -308,15 +215,6 @@ fn array_of_bounds(column: &Column, bounds: &[Option<&Bound>]) -> Result<ArrayRe
     array_of(values_of(&column.data_type), &bytes).map_err(|what| {
         Error::new(ErrorKind::Corrupt, format!("zones: {what}")).in_column(column.name())
     })
-}
-
-/// The type of a column's values: not of their numbers, where they are in a dictionary.
-fn values_of(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => values_of(values),
-        DataType::RunEndEncoded(_, values) => values_of(values.data_type()),
-        other => other,
-    }
 }
 
 /// An array of values that are stored as these bytes.

@@ -80,6 +80,7 @@ fn column() -> Column {
         pages: vec![page(0, 256, 4), page(4096, 65_536, 1)],
         shared_pages: Vec::new(),
         zones: None,
+        blooms: None,
         digest: [0; 32],
         metadata_bytes: 0,
     }

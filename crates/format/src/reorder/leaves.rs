@@ -1,8 +1,8 @@
 //! The columns of the file that is read, as their records list them, and the order in which their pages are copied.
 
 use tarsia_compliance as compliance;
-use tarsia_metadata::{ColumnMeta, ErasureLevel, PageDescriptor, TableSchema};
-use tarsia_zones::ZoneMap;
+use tarsia_metadata::{ColumnMeta, ErasureLevel, PageDescriptor, RegionPlace, TableSchema};
+use tarsia_zones::{ZoneMap, bloom_runs};
 
 use crate::error::{Error, ErrorKind, Result, while_reading};
 use crate::exec::OpenFile;
@@ -24,6 +24,8 @@ pub(super) struct Leaf {
     pub(super) sides: Vec<Vec<u8>>,
     /// Its zone map, which does not say where pages lie.
     pub(super) zones: Option<Vec<u8>>,
+    /// Its bloom filters, which do not say that either.
+    pub(super) blooms: Option<Vec<u8>>,
 }
 
 impl Leaf {
@@ -80,21 +82,29 @@ pub(super) fn leaves(
     let bounds = file.catalog.bounds();
     let records: Vec<_> = table.columns.iter().zip(&names).collect();
     let metas = run_all(&file.source, &records, |hand, (record, name)| {
-        let zones = || -> Step<Option<Vec<u8>>> {
-            let Some(place) = record.zones else {
+        let copied = |field, place: Option<RegionPlace>| -> Step<Option<Vec<u8>>> {
+            let Some(place) = place else {
                 return Ok(None);
             };
-            let bytes = hand.get(place.range(bounds)?)?;
-            ZoneMap::check(&bytes).map_err(while_reading)?;
-            Ok(Some(bytes.to_vec()))
+            Ok(Some(hand.get(place.range(field, bounds)?)?.to_vec()))
         };
-        let zones = zones();
+        let zones = copied("column.zones", record.zones);
+        let blooms = copied("column.blooms", record.blooms);
         let meta: Step<ColumnMeta> = ColumnMeta::load(record, bounds, |range| hand.get(range));
-        let both = meta.and_then(|meta| Ok((meta, zones?)));
-        both.map_err(|stop: Stop| stop.map(|error| error.in_column(name)))
+        let all = || -> Step<(ColumnMeta, Option<Vec<u8>>, Option<Vec<u8>>)> {
+            let (meta, zones, blooms) = (meta?, zones?, blooms?);
+            if let Some(zones) = &zones {
+                ZoneMap::check(zones).map_err(while_reading)?;
+            }
+            if let Some(blooms) = &blooms {
+                check_blooms(&meta, blooms).map_err(while_reading)?;
+            }
+            Ok((meta, zones, blooms))
+        };
+        all().map_err(|stop: Stop| stop.map(|error| error.in_column(name)))
     })?;
     let mut leaves = Vec::with_capacity(names.len());
-    for (number, (name, (meta, zones))) in (0..).zip(names.iter().zip(metas)) {
+    for (number, (name, (meta, zones, blooms))) in (0..).zip(names.iter().zip(metas)) {
         let record = &table.columns[number as usize];
         let has_pages = !meta.pages.is_empty() || !meta.shared_pages.is_empty();
         if has_pages && digest_of(number, &meta) != record.digest {
@@ -110,9 +120,31 @@ pub(super) fn leaves(
             sides: vec![Vec::new(); meta.pages.len() + meta.shared_pages.len()],
             meta,
             zones,
+            blooms,
         });
     }
     Ok(leaves)
+}
+
+/// Compares the checksums of the bloom filters of a column.
+fn check_blooms(meta: &ColumnMeta, filters: &[u8]) -> tarsia_codec::Result<()> {
+    let mut rest = filters;
+    for run in meta.pages.iter().flat_map(|page| bloom_runs(page.rows)) {
+        let (filter, more) = rest
+            .split_at_checked(run.shape.bytes() as usize)
+            .unwrap_or((rest, &[]));
+        run.shape.check(filter)?;
+        rest = more;
+    }
+    match rest.len() {
+        0 => Ok(()),
+        more => Err(tarsia_codec::Error::corrupt(
+            "bloom.length",
+            0,
+            more,
+            "the filters of the column's rows",
+        )),
+    }
 }
 
 /// Where a page lies in the new file: first those of columns that the order names, by their first row, then by column;

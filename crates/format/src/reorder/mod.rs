@@ -196,6 +196,7 @@ fn push_columns(mut leaves: Vec<Leaf>, metadata: &mut MetadataWriter) -> Result<
             meta: leaf.meta,
             sides: leaf.sides,
             zones: leaf.zones,
+            blooms: leaf.blooms,
         };
         let pushed = metadata.push_column(pages);
         pushed.map_err(|error| error.in_column(&leaf.name))?;

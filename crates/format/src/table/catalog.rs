@@ -24,7 +24,7 @@ use super::description::Descriptions;
 use super::ends::{Head, Tail, by_end, head_of, tail};
 use super::page::{Page, PageKind};
 use super::views;
-use super::zones::Zones;
+use super::zones::{Blooms, Zones};
 use crate::end;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{AtHand, Source, Step, Stop, all};
@@ -561,21 +561,18 @@ impl Catalog {
                 })
                 .collect()
         };
-        let zones = match record.zones {
-            None => None,
-            Some(place) => {
-                let form = stored.zone_form(&path);
-                let form = form.ok_or_else(|| corrupt("zones of a column that can have none"))?;
-                Some(Zones::new(form, place.range(&self.bounds)?))
-            }
-        };
-        let zone_bytes = zones
-            .as_ref()
-            .map_or(0, |zones| zones.range.end - zones.range.start);
         let (data_pages, shared_pages) = (
             pages(meta.pages, 0)?,
             pages(meta.shared_pages, SHARED_PAGE_FIRST)?,
         );
+        let more = self.zones_and_blooms(record, stored, &path, &data_pages);
+        let (zones, blooms) = more.map_err(|error| error.in_column(&name))?;
+        let more = [
+            zones.as_ref().map(|zones| &zones.range),
+            blooms.as_ref().map(|blooms| &blooms.range),
+        ];
+        let more = more.into_iter().flatten();
+        let more_bytes: u64 = more.map(|range| range.end - range.start).sum();
         Ok(Column {
             leaf,
             data_type: match path.is_flat() {
@@ -596,9 +593,40 @@ impl Catalog {
             pages: data_pages,
             shared_pages,
             zones,
+            blooms,
             digest: record.digest,
-            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides + zone_bytes,
+            metadata_bytes: limits::COLUMN_RECORD_BYTES as u64 + listed + sides + more_bytes,
         })
+    }
+
+    /// Where the zones and the bloom filters of a column with these pages lie.
+    fn zones_and_blooms(
+        &self,
+        record: &ColumnRecord<'_>,
+        stored: &Stored,
+        path: &LeafPath,
+        pages: &[Page],
+    ) -> Result<(Option<Zones>, Option<Blooms>)> {
+        let corrupt = |what: &str| Error::new(ErrorKind::Corrupt, what);
+        let zones = match record.zones {
+            None => None,
+            Some(place) => {
+                let form = stored.zone_form(path);
+                let form = form.ok_or_else(|| corrupt("zones of a column that can have none"))?;
+                Some(Zones::new(form, place.range("column.zones", &self.bounds)?))
+            }
+        };
+        let blooms = match record.blooms {
+            None => None,
+            Some(_) if !stored.may_have_blooms(path) => {
+                return Err(corrupt("bloom filters of a column that can have none"));
+            }
+            Some(place) => {
+                let range = place.range("column.blooms", &self.bounds)?;
+                Some(Blooms::new(range, pages)?)
+            }
+        };
+        Ok((zones, blooms))
     }
 
     /// All fields in order. It takes all records, once.

@@ -12,7 +12,7 @@ use tarsia_metadata::ErasureLevel;
 use tarsia_zones::ZoneForm;
 
 use super::page::Page;
-use super::zones::{Zones, form_of};
+use super::zones::{Blooms, Zones, form_of, may_have_blooms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Checksums;
 
@@ -89,6 +89,18 @@ impl Stored {
     /// How the values of its column at `path` are compared for zones; `None` for columns that have none: those below
     /// anything but structs, packed structs, and those of types without zones.
     pub(crate) fn zone_form(&self, path: &LeafPath) -> Option<ZoneForm> {
+        form_of(self.type_of_rows(path)?)
+    }
+
+    /// Whether its column at `path` may have bloom filters: one that could have zones but for its type may, if equal
+    /// values of its type are equal bytes.
+    pub(crate) fn may_have_blooms(&self, path: &LeafPath) -> bool {
+        self.type_of_rows(path).is_some_and(may_have_blooms)
+    }
+
+    /// The type of its column at `path`, if each row has one value of it, or none: below anything but structs, and in
+    /// packed structs, it has not.
+    fn type_of_rows(&self, path: &LeafPath) -> Option<&DataType> {
         if self.packing.is_some() {
             return None;
         }
@@ -99,7 +111,7 @@ impl Stored {
             };
             data_type = fields.get(field)?.data_type();
         }
-        form_of(data_type)
+        Some(data_type)
     }
 }
 
@@ -125,9 +137,11 @@ pub(crate) struct Column {
     pub(crate) shared_pages: Vec<Page>,
     /// Its zone map, if it has one.
     pub(crate) zones: Option<Zones>,
+    /// Its bloom filters, if it has some.
+    pub(crate) blooms: Option<Blooms>,
     /// Digest over the column, for `verify`.
     pub(crate) digest: [u8; 32],
-    /// Bytes of metadata: record, FlatBuffer, block tables, digests and zone map.
+    /// Bytes of metadata: record, FlatBuffer, block tables, digests, zone map and bloom filters.
     pub(crate) metadata_bytes: u64,
 }
 

@@ -24,3 +24,4 @@ pub(crate) use ends::Head;
 pub(crate) use page::PageKind;
 pub(crate) use page::{Blocks, IndexOfRows, IndexedRows, Page};
 pub(crate) use projection::{Projection, full_name, list_item, n_leaves, retyped};
+pub(crate) use zones::{BloomOfRun, values_of};

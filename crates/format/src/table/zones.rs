@@ -1,13 +1,13 @@
-//! The zone maps of columns: which columns have them, and what was read of them.
+//! The zone maps and bloom filters of columns: which columns may have them, where they lie, and what was read of them.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use arrow_schema::DataType;
-use tarsia_zones::{BOUND_BYTES_MAX, ZoneForm, ZoneMap};
+use tarsia_zones::{BOUND_BYTES_MAX, BloomShape, ZoneForm, ZoneMap, bloom_bytes, bloom_runs};
 
 use super::page::Page;
-use crate::error::{Result, while_reading};
+use crate::error::{Error, ErrorKind, Result, while_reading};
 
 /// Where the zone map of a column lies, and the map once it was read.
 pub(crate) struct Zones {
@@ -37,6 +37,84 @@ impl Zones {
         let pages = pages.iter().map(|page| &page.descriptor);
         let map = ZoneMap::parse(bytes, self.form, pages).map_err(while_reading)?;
         Ok(self.map.get_or_init(|| map))
+    }
+}
+
+/// Where the bloom filters of a column lie. They are read piece by piece, and nothing of them is kept.
+pub(crate) struct Blooms {
+    /// Their place in the file.
+    pub(crate) range: Range<u64>,
+}
+
+/// A run of rows of a column that has a bloom filter.
+pub(crate) struct BloomOfRun {
+    /// The index of its page.
+    pub(crate) page: usize,
+    /// Rows of the table.
+    pub(crate) rows: Range<u64>,
+    /// Place of the filter in the file.
+    pub(crate) place: Range<u64>,
+    pub(crate) shape: BloomShape,
+}
+
+impl Blooms {
+    /// The filters of a column with these pages, which all lie in this range of the file.
+    pub(crate) fn new(range: Range<u64>, pages: &[Page]) -> Result<Self> {
+        let bytes = pages.iter().map(|page| bloom_bytes(page.descriptor.rows));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        match range.end.checked_sub(range.start) == Some(bytes) {
+            true => Ok(Self { range }),
+            false => {
+                let what =
+                    "bloom filters: another length than that of filters of the column's rows";
+                Err(Error::new(ErrorKind::Corrupt, what))
+            }
+        }
+    }
+
+    /// The runs of the column, whose pages these are.
+    pub(crate) fn runs<'p>(&self, pages: &'p [Page]) -> impl Iterator<Item = BloomOfRun> + 'p {
+        let mut next = self.range.start;
+        pages.iter().enumerate().flat_map(move |(number, page)| {
+            let start = next;
+            next += bloom_bytes(page.descriptor.rows);
+            let first = page.rows().start;
+            bloom_runs(page.descriptor.rows).map(move |run| BloomOfRun {
+                page: number,
+                rows: first + u64::from(run.rows.start)..first + u64::from(run.rows.end),
+                place: start + run.place.start..start + run.place.end,
+                shape: run.shape,
+            })
+        })
+    }
+}
+
+impl BloomOfRun {
+    /// Rows of the run, also those that were erased.
+    pub(crate) fn n_rows(&self) -> u32 {
+        // At most 65,536.
+        self.rows.end.saturating_sub(self.rows.start) as u32
+    }
+}
+
+/// The type of a column's values: not of their numbers, where they are in a dictionary.
+pub(crate) fn values_of(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values_of(values),
+        DataType::RunEndEncoded(_, values) => values_of(values.data_type()),
+        other => other,
+    }
+}
+
+/// Whether columns of a type may have bloom filters: where equal values are equal bytes, and there are many of them. So
+/// none for floating-point numbers, of which zeros and NaNs are equal or not as somebody sees them, nor for booleans.
+pub(super) fn may_have_blooms(data_type: &DataType) -> bool {
+    match values_of(data_type) {
+        DataType::FixedSizeBinary(bytes) => *bytes > 0,
+        other => matches!(
+            form_of(other),
+            Some(ZoneForm::Unsigned(_) | ZoneForm::Signed(_) | ZoneForm::Text | ZoneForm::Binary)
+        ),
     }
 }
 
@@ -70,8 +148,7 @@ pub(super) fn form_of(data_type: &DataType) -> Option<ZoneForm> {
         DataType::FixedSizeBinary(bytes) if (1..=BOUND_BYTES_MAX as i32).contains(bytes) => {
             ZoneForm::Binary
         }
-        DataType::Dictionary(_, values) => form_of(values)?,
-        DataType::RunEndEncoded(_, values) => form_of(values.data_type())?,
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => form_of(values_of(data_type))?,
         _ => return None,
     })
 }

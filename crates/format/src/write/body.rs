@@ -24,6 +24,8 @@ pub(super) struct WrittenPage {
     pub(super) side: Vec<u8>,
     /// Its part of the column's zone map; empty if the column has none.
     pub(super) zones: Vec<u8>,
+    /// Its bloom filters; empty if the column has none.
+    pub(super) blooms: Vec<u8>,
 }
 
 impl<S: Sink + ?Sized> Body<S> {
@@ -61,6 +63,7 @@ impl<S: Sink + ?Sized> Body<S> {
             shared,
             side: sealed.side,
             zones: Vec::new(),
+            blooms: Vec::new(),
         })
     }
 }

@@ -10,7 +10,7 @@ use tarsia_metadata::ErasureLevel;
 use tarsia_page_writer::{Choice, Choose, not_strict};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::full_name;
+use crate::table::{Stored, full_name};
 use crate::write::captured::CapturedColumn;
 use crate::write::options::{ColumnOptions, Erasure, PageChooser, WriteOptions};
 use crate::write::preset::Preset;
@@ -155,6 +155,30 @@ impl<'a> Choosers<'a> {
         let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::zones);
         let of_column = self.names_of(name).into_iter().find_map(asked);
         of_column.unwrap_or(self.options.zones())
+    }
+
+    /// Returns whether a leaf column gets bloom filters, which `stored` lies at `path` in its field.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a column that can have none.
+    pub(super) fn blooms(
+        &self,
+        name: &LeafName<'_>,
+        stored: &Stored,
+        path: &LeafPath,
+    ) -> Result<bool> {
+        let asked = |name: &str| self.options.column(name).and_then(ColumnOptions::blooms);
+        let of_column = self.names_of(name).into_iter().find_map(asked);
+        let is_asked = of_column.unwrap_or(false);
+        if is_asked && !stored.may_have_blooms(path) {
+            let what = format!(
+                "no bloom filters for type {}: there are some for integers, dates, times, decimals, text and binary \
+                 data, also as dictionaries and runs, if nothing but structs is above them",
+                path.data_type()
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, what).in_column(name.leaf));
+        }
+        Ok(is_asked)
     }
 
     /// Checks that a strict leaf column, which lies at `path`, can be stored so that erasures leave nothing.

@@ -43,6 +43,8 @@ pub(super) struct ColumnWriter {
     pub(super) packing: Option<Packing>,
     /// How values are compared for the column's zones, if it gets some.
     zones: Option<ZoneForm>,
+    /// Whether it gets bloom filters.
+    has_blooms: bool,
     pub(super) pages: Vec<WrittenPage>,
     pub(super) shared: SharedPages,
     /// The row of the table that the buffer's first is.
@@ -97,6 +99,7 @@ impl ColumnWriter {
             buffer: RowsHeld::new(&stored.data_type, path.clone()),
             packing: stored.packing.clone(),
             zones: stored.zone_form(&path),
+            has_blooms: false,
             pages: Vec::new(),
             shared: SharedPages::default(),
             next_row: 0,
@@ -129,6 +132,15 @@ impl ColumnWriter {
             .iter_mut()
             .for_each(|page| page.zones = Vec::new());
         Ok(Some(map))
+    }
+
+    /// Takes its bloom filters as the file has them; `None` if it has none.
+    pub(super) fn take_blooms(&mut self) -> Option<Vec<u8>> {
+        let mut filters = Vec::new();
+        for page in &mut self.pages {
+            filters.append(&mut std::mem::take(&mut page.blooms));
+        }
+        (!filters.is_empty()).then_some(filters)
     }
 
     /// The salt of the file's root digest, if values of this column can be erased.
@@ -168,6 +180,14 @@ impl ColumnWriter {
     pub(super) fn without_zones(self) -> Self {
         Self {
             zones: None,
+            ..self
+        }
+    }
+
+    /// Adds bloom filters.
+    pub(super) fn with_blooms(self) -> Self {
+        Self {
+            has_blooms: true,
             ..self
         }
     }
@@ -281,6 +301,9 @@ impl ColumnWriter {
         if let Some(form) = self.zones {
             page.zones = zones::of_page(form, &input, &page.page.page, self.salts.is_some())?;
         }
+        if self.has_blooms {
+            page.blooms = zones::blooms_of_page(&input, page.page.page.rows as usize)?;
+        }
         Ok(Some(page))
     }
 
@@ -328,12 +351,13 @@ impl ColumnWriter {
         let shared = self.shared.append(&context, page.shared, body)?;
         let mut written = body.append_page(page.page, first_row, shared)?;
         written.zones = page.zones;
+        written.blooms = page.blooms;
         if self.pages.is_empty() {
             budget.count_first_page();
         }
         let shared_pages = self.shared.pages.iter().skip(shared_before);
         for page in shared_pages.chain([&written]) {
-            budget.count_page(page.side.len() + page.zones.len());
+            budget.count_page(page.side.len() + page.zones.len() + page.blooms.len());
         }
         self.pages.push(written);
         Ok(())

@@ -417,6 +417,7 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
                 ErasureLevel::Erase => Some(salts.get_or_make(options)?),
                 ErasureLevel::Hide | ErasureLevel::Immutable => None,
             };
+            let has_blooms = choosers.blooms(&name, &stored, &path)?;
             let leaf = columns.len() as u32;
             let field = field.clone();
             let column = ColumnWriter::new(field, index, leaf, &stored, path, chooser, rounding);
@@ -424,6 +425,10 @@ fn column_writers(schema: &Schema, options: &WriteOptions) -> Result<Vec<ColumnW
             let column = match choosers.zones(&name) {
                 true => column,
                 false => column.without_zones(),
+            };
+            let column = match has_blooms {
+                true => column.with_blooms(),
+                false => column,
             };
             let column = column.with_erasure(erasure, salts, name.leaf);
             columns.push(match memory_key(options, &choosers, &name, &column) {

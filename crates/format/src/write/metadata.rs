@@ -12,7 +12,7 @@ use tarsia_metadata as metadata;
 use tarsia_metadata::limits::COLUMN_META_INSIDE_BYTES_MAX;
 use tarsia_metadata::{
     ColumnMeta, ColumnRecord, EncodingUse, ErasureLevel, FileBounds, MetaBlob, PageDescription,
-    PageDescriptor, PageMeta, Section, ZonesPlace,
+    PageDescriptor, PageMeta, RegionPlace, Section,
 };
 
 use crate::end::{EndParts, Growing};
@@ -53,13 +53,16 @@ pub(crate) struct LeafPages {
     pub(crate) sides: Vec<Vec<u8>>,
     /// The zone map, if the column has one.
     pub(crate) zones: Option<Vec<u8>>,
+    /// The bloom filters, if it has some.
+    pub(crate) blooms: Option<Vec<u8>>,
 }
 
 /// A leaf column whose metadata are in the region, but for its record.
 struct StoredColumn {
     pages: StoredPages,
     level: ErasureLevel,
-    zones: Option<ZonesPlace>,
+    zones: Option<RegionPlace>,
+    blooms: Option<RegionPlace>,
 }
 
 impl StoredColumn {
@@ -67,11 +70,12 @@ impl StoredColumn {
         pages: StoredPages::None,
         level: ErasureLevel::Hide,
         zones: None,
+        blooms: None,
     };
 
     fn record(&self) -> Result<ColumnRecord<'_>> {
         let record = self.pages.record()?.with_level(self.level);
-        Ok(record.with_zones(self.zones))
+        Ok(record.with_zones(self.zones).with_blooms(self.blooms))
     }
 }
 
@@ -189,15 +193,17 @@ impl MetadataWriter {
     pub(crate) fn push_column(&mut self, mut column: LeafPages) -> Result<()> {
         let leaf = column.leaf as usize;
         let level = column.level;
-        let zones = column.zones.take();
+        let more = [column.zones.take(), column.blooms.take()];
         let pages = match column.meta.pages.is_empty() {
             true => StoredPages::None,
             false => self.push_pages(column)?,
         };
-        let zones = match zones {
-            None => None,
-            Some(map) => Some(self.push_zones(&map)?),
-        };
+        let [zones, blooms] = more.map(|bytes| {
+            bytes.map(|bytes| RegionPlace {
+                length: bytes.len() as u64,
+                place: self.region.push(&bytes),
+            })
+        });
         if self.columns.len() <= leaf {
             self.columns.resize_with(leaf + 1, || StoredColumn::NONE);
         }
@@ -205,16 +211,9 @@ impl MetadataWriter {
             pages,
             level,
             zones,
+            blooms,
         };
         Ok(())
-    }
-
-    fn push_zones(&mut self, map: &[u8]) -> Result<ZonesPlace> {
-        let too_long = |_| Error::new(ErrorKind::LimitExceeded, "zones of 4 GiB or more");
-        Ok(ZonesPlace {
-            length: u32::try_from(map.len()).map_err(too_long)?,
-            place: self.region.push(map),
-        })
     }
 
     fn push_pages(&mut self, column: LeafPages) -> Result<StoredPages> {
@@ -410,6 +409,7 @@ fn leaf_pages(
     let sides = all_pages
         .map(|page| std::mem::take(&mut page.side))
         .collect();
+    let blooms = column.take_blooms();
     let mut described = Described::new(metas);
     Ok(LeafPages {
         leaf: column.leaf,
@@ -421,6 +421,7 @@ fn leaf_pages(
         },
         sides,
         zones,
+        blooms,
     })
 }
 

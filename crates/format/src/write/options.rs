@@ -91,6 +91,7 @@ pub struct ColumnOptions {
     rounding: Option<String>,
     erasure: Option<Erasure>,
     zones: Option<bool>,
+    blooms: Option<bool>,
 }
 
 /// Says what erasures may do with values, and what these may leave.
@@ -231,6 +232,32 @@ impl ColumnOptions {
     /// See [`ColumnOptions::with_zones`].
     pub fn zones(&self) -> Option<bool> {
         self.zones
+    }
+
+    /// Says whether the column has bloom filters, one for each run of at most 65,536 rows of a page: unless told, it
+    /// has none. They say which runs hold none of the values that a filter compares the column with, by `=` or `IN`, so
+    /// that a row with a rare value, such as a key, is found without reading most of the column. They take 10 bits for
+    /// each row, which the writer holds in memory until the file is finished. Zones ([`WriteOptions::with_zones`]) tell
+    /// as much of sorted columns, for less.
+    ///
+    /// The option of a struct is for all columns in it. The writer refuses columns of other types than integers, dates,
+    /// times, durations, decimals, text and binary data, or dictionaries and runs of these, and columns below lists,
+    /// maps and unions. Source: Parquet's specification of bloom filters, whose bits these are.
+    ///
+    /// ```
+    /// use tarsia::{ColumnOptions, WriteOptions};
+    ///
+    /// let options = WriteOptions::new().with_column("user_id", ColumnOptions::new().with_blooms(true));
+    /// ```
+    #[must_use]
+    pub fn with_blooms(mut self, blooms: bool) -> Self {
+        self.blooms = Some(blooms);
+        self
+    }
+
+    /// See [`ColumnOptions::with_blooms`].
+    pub fn blooms(&self) -> Option<bool> {
+        self.blooms
     }
 
     /// See [`ColumnOptions::with_rounding`].

@@ -48,6 +48,8 @@ pub(super) struct DataPage {
     pub(super) rounding_error: RoundingError,
     /// Its part of the column's zone map; empty if the column has none.
     pub(super) zones: Vec<u8>,
+    /// Its bloom filters; empty if the column has none.
+    pub(super) blooms: Vec<u8>,
 }
 
 /// The page of a shared buffer. Its number, which its digests need, is known when it is appended.
@@ -133,6 +135,7 @@ pub(super) fn encode(
         shared,
         rounding_error: RoundingError::default(),
         zones: Vec::new(),
+        blooms: Vec::new(),
     })
 }
 

@@ -1,9 +1,11 @@
-//! The zones of a page that is written.
+//! The zones and the bloom filters of a page that is written.
 
 use tarsia_page_writer::{BlockRows, EncodedPage, PageInput};
-use tarsia_zones::{PageZones, ZoneForm, ZoneRoom, zones_of_page};
+use tarsia_zones::{
+    BloomCollector, Collect, PageZones, ZoneForm, ZoneRoom, bloom_runs, zones_of_page,
+};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// Computes a page's part of the zone map.
 ///
@@ -38,6 +40,28 @@ pub(super) fn of_page(
     let mut part = Vec::new();
     PageZones::write_to(zones.as_ref(), form, is_erasable, &mut part);
     Ok(part)
+}
+
+/// Computes the bloom filters of a page of so many rows.
+///
+/// # Errors
+/// Values that have no filter.
+pub(super) fn blooms_of_page(input: &PageInput<'_>, n_rows: usize) -> Result<Vec<u8>> {
+    let too_many = |_| Error::new(ErrorKind::LimitExceeded, "2^32 rows in a page");
+    let mut filters = Vec::new();
+    for run in bloom_runs(u32::try_from(n_rows).map_err(too_many)?) {
+        let rows = run.rows.start as usize..run.rows.end as usize;
+        // A struct that is null has no item below it.
+        let items = match input.levels {
+            None => rows,
+            Some(levels) => levels.items(rows),
+        };
+        let mut filter = BloomCollector::new(run.rows.end - run.rows.start);
+        let validity = input.validity.map(|bits| bits.slice(items.clone()));
+        filter.add(input.values.slice(items), validity)?;
+        filters.append(&mut filter.to_bytes());
+    }
+    Ok(filters)
 }
 
 /// Whether a page's part of the map says that it has no zones.

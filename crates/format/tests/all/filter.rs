@@ -18,6 +18,7 @@ use tarsia_testkit::arrays::{array, flat_types, profiles};
 use tarsia_testkit::effort::some_or_all;
 use tarsia_testkit::rng::Rng;
 
+use crate::blooms::may_have_blooms;
 use crate::common::{open, open_with, same_rows, write};
 use crate::erasure::erased;
 
@@ -189,6 +190,13 @@ fn rows_that_pass_are_those_that_pass_in_memory() {
             true => options().with_erasure(level),
             false => options(),
         };
+        // Every other file has bloom filters of the columns that may have some.
+        let names = NAMES
+            .iter()
+            .filter(|name| number % 2 == 0 && may_have_blooms(values(&batch, name).data_type()));
+        let options = names.fold(options, |options, name| {
+            options.with_column(*name, ColumnOptions::new().with_blooms(true))
+        });
         let bytes = written(&batch, options);
         let threads = match number % 2 {
             0 => Threads::One,

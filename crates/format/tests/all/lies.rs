@@ -29,7 +29,7 @@ pub(crate) struct Lies {
 
 impl Lies {
     /// A file that tells the truth.
-    fn of(bytes: Vec<u8>) -> Self {
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
         let end = bytes.len() as u64;
         let tail = &bytes[bytes.len() - limits::POSTSCRIPT_BYTES..];
         let place = Postscript::footer_range(tail, end).unwrap();

@@ -1,6 +1,7 @@
 //! The tests of this crate, linked as one program.
 
 mod any_table;
+mod blooms;
 mod by_chance;
 mod by_column;
 mod captured;

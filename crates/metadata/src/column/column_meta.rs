@@ -576,6 +576,7 @@ mod tests {
         for (place, length) in [(99_999, 8), (199_993, 8), (u64::MAX, 8)] {
             let record = ColumnRecord {
                 zones: None,
+                blooms: None,
                 level: Default::default(),
                 source: ColumnSource::Meta {
                     place,

@@ -8,4 +8,4 @@ mod record;
 pub use column_meta::ColumnMeta;
 pub use description::{MetaRef, PageDescription, PageMeta};
 pub use page::{FileBounds, PageDescriptor, page_align};
-pub use record::{ColumnRecord, ColumnSource, ErasureLevel, ZonesPlace};
+pub use record::{ColumnRecord, ColumnSource, ErasureLevel, RegionPlace};

@@ -7,7 +7,7 @@ use tarsia_codec::toolbox::ByteReader;
 use super::description::{MetaRef, PageDescription};
 use super::page::{FileBounds, PageDescriptor};
 use crate::bytes::{crc32c, len_u32};
-use crate::limits::ZONES_PLACE_BYTES;
+use crate::limits::{REGION_PLACE_BYTES, U48_MAX};
 use crate::path::to_usize;
 use crate::{Error, Result};
 
@@ -61,29 +61,32 @@ impl std::fmt::Display for ErasureLevel {
 /// Set in the byte of the level if the place of zones lies behind what is inside.
 const HAS_ZONES: u8 = 0x80;
 
-/// Where the zone map of a column lies: in the metadata region, at a multiple of 8.
+/// Set in the byte of the level if the place of bloom filters lies behind that.
+const HAS_BLOOMS: u8 = 0x40;
+
+/// Where the zone map or the bloom filters of a column lie: in the metadata region, at a multiple of 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZonesPlace {
-    /// Offset of its first byte.
+pub struct RegionPlace {
+    /// Offset of the first byte.
     pub place: u64,
-    /// Bytes; a multiple of 8.
-    pub length: u32,
+    /// Bytes; a multiple of 8, below 2^48.
+    pub length: u64,
 }
 
-impl ZonesPlace {
-    /// The byte range; refused if it does not lie in the metadata region.
+impl RegionPlace {
+    /// The byte range; refused if it does not lie in the metadata region. `field` is named by the error.
     ///
     /// # Errors
     /// [`Error::Corrupt`].
-    pub fn range(&self, bounds: &FileBounds) -> Result<Range<u64>> {
-        let end = self.place.checked_add(self.length.into());
+    pub fn range(&self, field: &'static str, bounds: &FileBounds) -> Result<Range<u64>> {
+        let end = self.place.checked_add(self.length);
         match end {
             Some(end) if self.place >= bounds.meta_place && end <= bounds.tree_place => {
                 Ok(self.place..end)
             }
             _ => {
                 let allowed = "a place in the metadata";
-                Err(Error::corrupt("column.zones", 0, self.place, allowed))
+                Err(Error::corrupt(field, 0, self.place, allowed))
             }
         }
     }
@@ -91,25 +94,23 @@ impl ZonesPlace {
     fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.place.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
     }
 
-    fn parse(reader: &mut ByteReader<'_>) -> Result<Self> {
+    fn parse(field: &'static str, reader: &mut ByteReader<'_>) -> Result<Self> {
         let at = reader.position();
-        let place = reader.u64("column.zones_place")?;
-        let length = reader.u32("column.zones_length")?;
-        let reserved = reader.u32("column.zones_reserved")?;
+        let place = reader.u64(field)?;
+        let length = reader.u64(field)?;
         let is_aligned = place.is_multiple_of(8) && length.is_multiple_of(8);
-        if !is_aligned || length == 0 || reserved != 0 {
-            let allowed = "multiples of 8, and zero behind them";
-            return Err(Error::corrupt("column.zones", at, place, allowed));
+        if !is_aligned || length == 0 || length > U48_MAX {
+            let allowed = "multiples of 8, and a length below 2^48";
+            return Err(Error::corrupt(field, at, place, allowed));
         }
         Ok(Self { place, length })
     }
 }
 
-/// The part of a node's record that says where its column is: 72 bytes, those that its source has *inside*, and 16 if
-/// the column has zones.
+/// The part of a node's record that says where its column is: 72 bytes, those that its source has *inside*, 16 if the
+/// column has zones, and 16 if it has bloom filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnRecord<'a> {
     /// The pages, or where they are listed.
@@ -119,7 +120,9 @@ pub struct ColumnRecord<'a> {
     /// The column's digest; zero for [`ColumnSource::Empty`].
     pub digest: [u8; 32],
     /// Its zone map, if it has one.
-    pub zones: Option<ZonesPlace>,
+    pub zones: Option<RegionPlace>,
+    /// Its bloom filters, if it has some.
+    pub blooms: Option<RegionPlace>,
 }
 
 /// Where the pages of a column are described.
@@ -167,6 +170,7 @@ impl<'a> ColumnRecord<'a> {
         level: ErasureLevel::Hide,
         digest: [0; 32],
         zones: None,
+        blooms: None,
     };
 
     /// Sets another erasure level.
@@ -177,8 +181,14 @@ impl<'a> ColumnRecord<'a> {
 
     /// Sets where its zone map lies.
     #[must_use]
-    pub fn with_zones(self, zones: Option<ZonesPlace>) -> Self {
+    pub fn with_zones(self, zones: Option<RegionPlace>) -> Self {
         Self { zones, ..self }
+    }
+
+    /// Sets where its bloom filters lie.
+    #[must_use]
+    pub fn with_blooms(self, blooms: Option<RegionPlace>) -> Self {
+        Self { blooms, ..self }
     }
 
     /// The record of a column that has this one page; its digest is the page's.
@@ -203,6 +213,7 @@ impl<'a> ColumnRecord<'a> {
             level: ErasureLevel::default(),
             digest: page.digest,
             zones: None,
+            blooms: None,
         })
     }
 
@@ -220,6 +231,7 @@ impl<'a> ColumnRecord<'a> {
             level: ErasureLevel::default(),
             digest,
             zones: None,
+            blooms: None,
         })
     }
 
@@ -236,6 +248,7 @@ impl<'a> ColumnRecord<'a> {
             level: ErasureLevel::default(),
             digest,
             zones: None,
+            blooms: None,
         })
     }
 
@@ -345,10 +358,13 @@ impl<'a> ColumnRecord<'a> {
         if self.zones.is_some() {
             fixed.level |= HAS_ZONES;
         }
+        if self.blooms.is_some() {
+            fixed.level |= HAS_BLOOMS;
+        }
         fixed.write_to(out);
         out.extend_from_slice(self.inside());
-        if let Some(zones) = &self.zones {
-            zones.write_to(out);
+        for place in [&self.zones, &self.blooms].into_iter().flatten() {
+            place.write_to(out);
         }
         Ok(())
     }
@@ -360,12 +376,14 @@ impl<'a> ColumnRecord<'a> {
             Err(Error::corrupt(field, start + at, found, allowed))
         };
         let fixed = Fixed::parse(reader)?;
-        let Some(level) = ErasureLevel::of_number(fixed.level & !HAS_ZONES) else {
-            return bad("column.level", 1, fixed.level.into(), "0, 1, 2, and 128");
+        let Some(level) = ErasureLevel::of_number(fixed.level & !(HAS_ZONES | HAS_BLOOMS)) else {
+            let allowed = "0, 1, 2, and 64 and 128";
+            return bad("column.level", 1, fixed.level.into(), allowed);
         };
-        let has_zones = fixed.level & HAS_ZONES != 0;
-        if has_zones && fixed.kind == KIND_EMPTY {
-            return bad("column.level", 1, fixed.level.into(), "no zones for kind 0");
+        let has = |flag| fixed.level & flag != 0;
+        if has(HAS_ZONES | HAS_BLOOMS) && fixed.kind == KIND_EMPTY {
+            let allowed = "no zones and no bloom filters for kind 0";
+            return bad("column.level", 1, fixed.level.into(), allowed);
         }
         let page = |meta| ColumnSource::Page {
             meta,
@@ -413,21 +431,25 @@ impl<'a> ColumnRecord<'a> {
             }
             kind => return bad("column.kind", 0, kind.into(), "0, 1, 2, 3, 4"),
         };
-        let zones = match has_zones {
-            true => Some(ZonesPlace::parse(reader)?),
-            false => None,
+        let mut place = |flag, field| match has(flag) {
+            true => RegionPlace::parse(field, reader).map(Some),
+            false => Ok(None),
         };
+        let zones = place(HAS_ZONES, "column.zones")?;
+        let blooms = place(HAS_BLOOMS, "column.blooms")?;
         Ok(Self {
             source,
             level,
             digest: fixed.digest,
             zones,
+            blooms,
         })
     }
 
     /// Bytes that the record takes beside its fixed part.
     pub(crate) fn more_bytes(&self) -> usize {
-        self.inside().len() + self.zones.map_or(0, |_| ZONES_PLACE_BYTES)
+        let places = [self.zones, self.blooms].into_iter().flatten();
+        self.inside().len() + places.count() * REGION_PLACE_BYTES
     }
 }
 
@@ -505,6 +527,15 @@ mod tests {
         shared: Vec::new(),
     };
 
+    fn page_of_one() -> PageDescriptor {
+        page(0, 3000)
+    }
+
+    const PLACE: RegionPlace = RegionPlace {
+        place: 4096,
+        length: 64,
+    };
+
     fn own() -> PageDescription {
         PageDescription::of_meta(PageMeta::Own(MetaBlob {
             bytes: vec![1, 2, 3],
@@ -532,6 +563,20 @@ mod tests {
             ColumnRecord::of_page(&one_page, &own).unwrap(),
             ColumnRecord::of_meta(150_000, b"12345678", [1; 32]).unwrap(),
             ColumnRecord::of_meta_inside(b"12345678", [1; 32]).unwrap(),
+            ColumnRecord::of_page(&one_page, &own)
+                .unwrap()
+                .with_zones(Some(PLACE)),
+            ColumnRecord::of_page(&one_page, &own)
+                .unwrap()
+                .with_blooms(Some(PLACE)),
+            ColumnRecord::of_meta_inside(b"12345678", [1; 32])
+                .unwrap()
+                .with_level(ErasureLevel::Erase)
+                .with_zones(Some(PLACE))
+                .with_blooms(Some(RegionPlace {
+                    place: 1 << 20,
+                    length: 1 << 40,
+                })),
         ];
         for record in records {
             let bytes = record_bytes(&record);
@@ -597,9 +642,26 @@ mod tests {
             let record = ColumnRecord::parse(&mut ByteReader::new(&leveled)).unwrap();
             assert_eq!(record.level, level);
         }
-        let mut bad = page.clone();
-        bad[1] = 3;
-        assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
+        for level in [3, 32, 4 | 64] {
+            let mut bad = page.clone();
+            bad[1] = level;
+            assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());
+        }
+        // No pages have neither zones nor bloom filters.
+        let more = [
+            ColumnRecord::EMPTY.with_zones(Some(PLACE)),
+            ColumnRecord::EMPTY.with_blooms(Some(PLACE)),
+        ];
+        for record in more {
+            let bytes = record_bytes(&record);
+            assert!(ColumnRecord::parse(&mut ByteReader::new(&bytes)).is_err());
+        }
+        for (place, length) in [(4, 64), (4096, 0), (4096, 4), (4096, 1 << 48)] {
+            let place = RegionPlace { place, length };
+            let record = ColumnRecord::of_page(&page_of_one(), &COMMON).unwrap();
+            let bytes = record_bytes(&record.with_blooms(Some(place)));
+            assert!(ColumnRecord::parse(&mut ByteReader::new(&bytes)).is_err());
+        }
         let mut bad = page;
         bad[0] = 5;
         assert!(ColumnRecord::parse(&mut ByteReader::new(&bad)).is_err());

@@ -41,6 +41,7 @@ fn columns(n: usize) -> Vec<ColumnRecord<'static>> {
     (0..n)
         .map(|i| ColumnRecord {
             zones: None,
+            blooms: None,
             level: Default::default(),
             source: ColumnSource::Page {
                 meta: MetaRef::Common(0),

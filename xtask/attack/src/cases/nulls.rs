@@ -275,7 +275,10 @@ fn reseal_record(
             ColumnRecord::of_page(&meta.pages[0], description).map_err(text)?
         }
     };
-    let record = record.with_level(column.level).with_zones(column.zones);
+    let record = record
+        .with_level(column.level)
+        .with_zones(column.zones)
+        .with_blooms(column.blooms);
     let node = NodeRecord::with_column(&region[at..], &record).map_err(text)?;
     region[at..at + node.len()].copy_from_slice(&node);
     Ok(())

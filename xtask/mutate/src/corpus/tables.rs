@@ -19,6 +19,7 @@ pub(super) struct Table {
 
 const OMIT: &[&str] = &["--kernels", "omit"];
 const FAST: &[&str] = &["--kernels", "omit", "--preset", "fast"];
+const BLOOMS: &[&str] = &["--kernels", "omit", "--bloom", "c0"];
 const COMPACT: &[&str] = &["--kernels", "omit", "--preset", "compact"];
 /// Most of such a file is the kernel, so only a few have one.
 const EMBED: &[&str] = &["--kernels", "embed"];
@@ -184,7 +185,11 @@ pub(super) fn tables() -> Vec<Table> {
             flat(&numbers, 900),
             &[FAST, OMIT, COMPACT, EMBED],
         ),
-        table("texts", flat(&texts, 300), &[FAST, OMIT, COMPACT, EMBED]),
+        table(
+            "texts",
+            flat(&texts, 300),
+            &[FAST, OMIT, COMPACT, EMBED, BLOOMS],
+        ),
         table("dictionaries", flat(&dictionaries, 400), &[OMIT, COMPACT]),
         table("simple", flat(&simple, 40), &[OMIT]),
         table("extreme", flat(&extreme, 30), &[OMIT]),

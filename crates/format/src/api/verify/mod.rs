@@ -117,9 +117,12 @@ fn column(file: &OpenFile, column: &Column, depth: Depth) -> Result<VerifyReport
             report = report.add(checked.report);
         }
         let numbers: Vec<usize> = (0..column.pages.len()).collect();
-        let one = |number: &usize| page(file, column, *number, depth);
+        let one = |number: &usize| blocks_of_page(file, column, *number, depth);
         let pages = in_order(&file.session.threads, &numbers, one)?;
         report = report.add(VerifyReport::sum(pages));
+        if depth == Depth::Values {
+            rows::check_blooms(file, column, None)?;
+        }
         let digests = |pages: &[Page]| -> Vec<[u8; 32]> {
             pages.iter().map(|page| page.descriptor.digest).collect()
         };
@@ -139,8 +142,17 @@ fn column(file: &OpenFile, column: &Column, depth: Depth) -> Result<VerifyReport
     check().map_err(|error| error.in_column(column.name()))
 }
 
-/// One page: checksums and digests of its blocks, and that every row decodes, if `depth` asks for that.
-pub(crate) fn page(
+/// One page, and all that is said of its rows.
+pub(crate) fn page(file: &OpenFile, column: &Column, number: usize) -> Result<VerifyReport> {
+    let report = blocks_of_page(file, column, number, Depth::Values)?;
+    rows::check_blooms(file, column, Some(number))
+        .map_err(|error| error.in_column(column.name()))?;
+    Ok(report)
+}
+
+/// The blocks of a page: checksums and digests, and that every row decodes to what its zones say, if `depth` asks for
+/// that.
+fn blocks_of_page(
     file: &OpenFile,
     column: &Column,
     number: usize,

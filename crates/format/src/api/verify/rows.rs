@@ -1,4 +1,5 @@
-//! Checks that the rows of a page decode, to values that their type allows, and that its zones say what they hold.
+//! Checks that the rows of a page decode, to values that their type allows, and that its zones and its bloom filters
+//! say what they hold.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{Array, ArrayRef};
 use tarsia_arrow::{BeyondPrecision, beyond_precision, is_decimal};
 use tarsia_structure::Budget;
-use tarsia_zones::{PageZones, ZoneCollector, ZoneForm};
+use tarsia_zones::{BloomCollector, BloomLie, Collect, PageZones, ZoneCollector, ZoneForm};
 
 use super::report::corrupt;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, while_reading};
 use crate::exec::{
-    OpenFile, batch_budget, batch_rows_of, blocks_of, collect_nested_zone, collect_zone,
+    OpenFile, batch_budget, batch_rows_of, blocks_of, collect, collect_nested, collect_rows,
     decode_flat, decode_leaf, plan_rows, read_zones,
 };
-use crate::plan::{PageNumber, Plan};
-use crate::table::Column;
+use crate::plan::{PageNumber, Plan, RowSelection};
+use crate::table::{BloomOfRun, Column};
 use crate::threads::in_order;
 
 /// Decodes the rows of a page, and compares the nulls with those of its blocks' headers, and its zones with the rows.
@@ -42,6 +43,40 @@ pub(super) fn check(file: &OpenFile, column: &Column, number: usize, stated: &[u
         }
     }
     Ok(())
+}
+
+/// Computes the bloom filters of a column, or of one of its pages, from the rows that it holds, and compares them.
+pub(super) fn check_blooms(file: &OpenFile, column: &Column, page: Option<usize>) -> Result<()> {
+    let Some(blooms) = &column.blooms else {
+        return Ok(());
+    };
+    let runs = blooms.runs(&column.pages);
+    let runs = runs.filter(|run| page.is_none_or(|page| run.page == page));
+    let runs: Vec<BloomOfRun> = runs.collect();
+    let one = |run: &BloomOfRun| {
+        let rows = RowSelection::from(run.rows.clone());
+        let present = match &column.erased {
+            None => rows,
+            Some(erased) => rows.without(erased),
+        };
+        let empty = || BloomCollector::new(run.n_rows());
+        let computed = collect_rows(file, column, &present, &empty)?;
+        let stored = file.source.read(run.place.clone())?;
+        let what = match computed.compare(&stored).map_err(while_reading)? {
+            None => return Ok(()),
+            Some(BloomLie::Lacks) => "it says of a value that is there that it is not",
+            Some(BloomLie::HasMore) => "it has bits that no value of the rows sets",
+        };
+        Err(corrupt(what))
+    };
+    in_order(&file.session.threads, &runs, |run| {
+        let what = format!(
+            "bloom filter of the rows {}..{}",
+            run.rows.start, run.rows.end
+        );
+        one(run).map_err(|error| error.prefixed(&what).in_page(run.page))
+    })
+    .map(drop)
 }
 
 /// The rows of a page in runs that are decoded at once, each in one of the zones. Of a nested page with nulls each is a
@@ -119,8 +154,12 @@ fn decodes(
             read.check_entries()?;
             check_arrays(column, &arrays.parts, rows.start)?;
             count_nulls(&plan, &arrays.parts, nulls);
-            form.map(|form| collect_zone(column, form, &arrays.parts))
-                .transpose()
+            let Some(form) = form else {
+                return Ok(None);
+            };
+            let mut zone = ZoneCollector::new(form);
+            collect(&column.data_type, &arrays.parts, &mut zone)?;
+            Ok(Some(zone))
         }),
         false => {
             let of_row = || Budget::new(read.nested_bytes_max());
@@ -133,8 +172,12 @@ fn decodes(
                 if let Some(of_block) = of_block {
                     of_block.fetch_add(leaf.items.null_count as u64, Ordering::Relaxed);
                 }
-                let zone = form.map(|form| collect_nested_zone(file, column, form, leaf, &budget));
-                zone.transpose()
+                let Some(form) = form else {
+                    return Ok(None);
+                };
+                let mut zone = ZoneCollector::new(form);
+                collect_nested(file, column, leaf, &budget, &mut zone)?;
+                Ok(Some(zone))
             })
         }
     };

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tarsia_codec::{BitSlice, BytesSlice, FixedSlice, Values};
 use tarsia_metadata::PageDescriptor;
-use tarsia_zones::{Bound, ZoneCollector, ZoneForm, ZoneMap, ZoneRoom, zones_of_page};
+use tarsia_zones::{Bound, Collect, ZoneCollector, ZoneForm, ZoneMap, ZoneRoom, zones_of_page};
 
 const FORMS: [ZoneForm; 14] = [
     ZoneForm::Unsigned(1),
