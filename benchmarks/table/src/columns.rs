@@ -134,7 +134,7 @@ fn spread_names(schema: &arrow_schema::Schema) -> Vec<String> {
     names.filter(|name| name != PLAIN).take(10).collect()
 }
 
-/// The same with a peer.
+/// Does so with a peer.
 pub(crate) fn of_peer(
     peers: &Peers,
     peer: Format,

@@ -1,4 +1,4 @@
-//! What was found so far, in a file, so that the parts of a run can be measured one by one.
+//! Results so far, in a file, so that the parts of a run can be measured one by one.
 
 use std::fmt;
 use std::path::Path;
@@ -107,7 +107,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// What an earlier run of this program left in a file, or nothing yet.
+    /// Reads what an earlier run of this program left in a file; nothing if there is none.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let build = crate::machine::build()?;
         if !path.exists() {
@@ -229,7 +229,7 @@ impl Report {
         columns
     }
 
-    /// What peers did not do.
+    /// Lists what peers did not do.
     pub(crate) fn failures(&self) -> Vec<String> {
         let failures = self.cells.iter().filter_map(|it| match &it.value {
             Value::Failed(why) => Some(format!("{}, {}: {why}", it.format, it.case)),

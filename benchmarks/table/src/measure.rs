@@ -440,7 +440,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What the section needs and nobody measured yet.
+    /// Lists what the section needs and nobody measured yet.
     fn missing(&self) -> Vec<String> {
         let mut wanted: Vec<(Part, Format, String)> = Vec::new();
         for format in Format::ALL {

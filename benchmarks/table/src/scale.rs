@@ -21,7 +21,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// What the section reports.
+    /// As much as the section reports.
     pub(crate) fn whole() -> Self {
         Self {
             files: vec![48_666, 200_000, 1_000_000],

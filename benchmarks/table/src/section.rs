@@ -117,9 +117,9 @@ fn remote(report: &Report, out: &mut String) {
 
 fn commits(report: &Report, out: &mut String) {
     out.push_str(
-        "**Appends in a row** to the largest table that there is of each format, by one process that has it open. KiB and objects are what a commit \
-         writes, in the mean; *largest* are the KiB of the largest one, which merges manifests. In memory nothing \
-         survives a loss of power, in any format. On a disk Tarsia syncs each object and its folder, which no peer \
+        "**Appends in a row** to the largest table of each format, by one process that has it open. KiB and objects are \
+         what a commit writes, in the mean; *largest* are the KiB of the largest one, which merges manifests. In memory \
+         nothing survives a loss of power, in any format. On a disk Tarsia syncs each object and its folder, which no peer \
          does, so peers are not measured there.\n\n",
     );
     let mut rows = vec![texts([

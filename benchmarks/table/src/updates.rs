@@ -84,7 +84,7 @@ pub(crate) fn tarsia(scratch: &Path, data: &Data, which: &str) -> Result<Update>
     })
 }
 
-/// The same with a peer.
+/// Does so with a peer.
 pub(crate) fn of_peer(
     peers: &Peers,
     peer: Format,
