@@ -301,6 +301,8 @@ def main():
     command, name, folder, *rest = sys.argv[1:]
     commands = {"make": make, "plan": plan, "append": append, "race": race}
     print(json.dumps(commands[command](FORMATS[name](folder), *rest)), flush=True)
+    # Threads of the packages may abort a process that ends in the ordinary way.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::made::{self, Counted, Random};
 use crate::store::Counts;
@@ -13,7 +13,7 @@ use crate::store::Counts;
 pub(crate) const COMMITS: usize = 100;
 
 /// Times of a branch whose commits have so many files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Branches {
     pub(crate) files: usize,
     pub(crate) branch: f64,

@@ -6,19 +6,27 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::made::{self, Random};
 use crate::report::median;
+
+/// Commits of Tarsia in a row, of one file each, and with a file in every partition.
+pub(crate) const COMMITS: usize = 100;
+pub(crate) const LARGE_COMMITS: usize = 20;
+/// Commits of peers, which take longer: with a file in every partition, and of one file each.
+pub(crate) const PEER_COMMITS: [usize; 2] = [5, 25];
 
 /// Processes that commit at the same time, and commits of each.
 pub(crate) const PROCESSES: usize = 8;
 pub(crate) const COMMITS_EACH: usize = 5;
 
 /// Commits in a row.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) format: String,
+    /// Files that the table had.
+    pub(crate) table_files: usize,
     pub(crate) commits: usize,
     /// Files of each.
     pub(crate) files: usize,
@@ -35,11 +43,13 @@ pub(crate) struct Row {
 }
 
 /// Commits of several processes at once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Race {
     pub(crate) format: String,
     /// Where the table is.
     pub(crate) place: String,
+    /// Files that the table had.
+    pub(crate) table_files: usize,
     pub(crate) commits: usize,
     pub(crate) seconds: f64,
 }
@@ -48,7 +58,7 @@ pub(crate) struct Race {
 pub(crate) fn in_a_row(folder: &Path, n_commits: usize, n_files: usize) -> Result<Row> {
     let counted = made::open(folder, Duration::ZERO)?;
     let mut random = seed(n_files as u64);
-    counted.table.at("main")?;
+    let n_table = counted.table.at("main")?.commit().files as usize;
     counted.store.take();
     let (mut times, mut bytes, mut objects) = (Vec::new(), Vec::new(), 0);
     for i in 0..n_commits {
@@ -63,6 +73,7 @@ pub(crate) fn in_a_row(folder: &Path, n_commits: usize, n_files: usize) -> Resul
     let middle = |values: &[f64]| median(values.iter().copied());
     Ok(Row {
         format: "tarsia".to_owned(),
+        table_files: n_table,
         commits: n_commits,
         files: n_files,
         median: middle(&times).context("no commits")?,
@@ -124,6 +135,7 @@ pub(crate) fn race(folder: &Path, place: &str) -> Result<Race> {
     Ok(Race {
         format: "tarsia".to_owned(),
         place: place.to_owned(),
+        table_files: before as usize,
         commits: PROCESSES * COMMITS_EACH,
         seconds,
     })

@@ -13,6 +13,17 @@ pub(crate) fn repository() -> Result<&'static Path> {
         .context("the crate has no parent folder")
 }
 
+/// A digest of this program (FNV-1a), which tells builds apart.
+pub(crate) fn build() -> Result<String> {
+    let program = std::fs::read(std::env::current_exe()?)?;
+    let digest = program
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    Ok(format!("{digest:016x}"))
+}
+
 /// One line: processor, threads, commit and versions.
 pub(crate) fn line() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -37,6 +37,19 @@ pub(crate) fn open(folder: &Path, latency: Duration) -> Result<Counted> {
     })
 }
 
+/// Bytes of all files below a folder.
+pub(crate) fn bytes_below(folder: &Path) -> Result<u64> {
+    let mut n_bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        n_bytes += match entry.file_type()?.is_dir() {
+            true => bytes_below(&entry.path())?,
+            false => entry.metadata()?.len(),
+        };
+    }
+    Ok(n_bytes)
+}
+
 /// Author and message of all commits.
 pub(crate) fn info(message: &str) -> CommitInfo {
     CommitInfo::new("benchmark", message)

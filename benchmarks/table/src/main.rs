@@ -1,10 +1,15 @@
 //! Measures tables of many files: Tarsia beside Iceberg, Delta Lake and Lance.
 //!
-//! The peers are Python packages, run by `peers.py`. No data file exists: planning and commits read and write metadata
-//! alone, which each format writes by its own means.
+//! The peers are Python packages, run by `peers.py` and `updates.py`. For plans, commits and branches no data file
+//! exists: they read and write metadata alone, which each format writes by its own means. Updates and new columns are
+//! those of real rows.
 
+mod asked;
 mod branches;
+mod columns;
 mod commits;
+mod found;
+mod lineitem;
 mod machine;
 mod made;
 mod measure;
@@ -13,12 +18,16 @@ mod plans;
 #[path = "../../src/report.rs"]
 #[cfg_attr(not(test), expect(dead_code, reason = "other reports need more"))]
 mod report;
+mod scale;
 mod section;
 mod store;
+mod tables;
+mod updates;
 
 use clap::{Parser, Subcommand};
 
-/// Measures tables of many files: plans, commits and branches, beside Iceberg, Delta Lake and Lance.
+/// Measures tables of many files: plans, commits, new columns, updates and branches, beside Iceberg, Delta Lake and
+/// Lance.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

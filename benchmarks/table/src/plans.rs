@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tarsia_filter::col;
 use tarsia_table::Snapshot;
 
@@ -20,7 +20,7 @@ const WARM_PLANS: usize = 64;
 const PLANS: usize = 256;
 
 /// Plans of one table in one format.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) format: String,
     pub(crate) files: usize,
@@ -41,10 +41,11 @@ pub(crate) struct Plan {
 }
 
 /// Requests to a store that answers late.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Remote {
     pub(crate) what: String,
     pub(crate) rounds: u64,
+    pub(crate) put_rounds: u64,
     pub(crate) reads: u64,
     pub(crate) read_bytes: u64,
     pub(crate) puts: u64,
@@ -139,9 +140,11 @@ pub(crate) fn remote(folder: &Path) -> Result<Vec<Remote>> {
     let counted = made::open(folder, LATENCY)?;
     let mut add = |what: &str, begun: &mut Instant| {
         let counts = counted.store.take();
+        let rounds = counted.store.take_rounds();
         found.push(Remote {
             what: what.to_owned(),
-            rounds: counted.store.take_rounds(),
+            rounds: rounds.all,
+            put_rounds: rounds.puts,
             reads: counts.reads,
             read_bytes: counts.read_bytes,
             puts: counts.puts,

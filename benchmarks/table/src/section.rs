@@ -2,21 +2,17 @@
 
 use std::fmt::Write as _;
 
-use crate::branches::{self, Branches};
-use crate::commits::{COMMITS_EACH, PROCESSES, Row};
+use crate::branches;
+use crate::columns::NewColumn;
+use crate::commits::{COMMITS_EACH, PROCESSES};
+use crate::found::Report;
 use crate::made::PARTITIONS;
-use crate::measure::Report;
-use crate::plans::{LATENCY, Plan};
+use crate::plans::LATENCY;
 use crate::report::table;
-
-const TARSIA: &str = "tarsia";
-const COMPACTED: &str = "tarsia, compacted";
-/// Files of a table that is computed and not measured, and the most runs of its manifests: 15 of each of four tiers.
-const PAPER_FILES: f64 = 10e6;
-const PAPER_RUNS: f64 = 60.0;
+use crate::updates::{SCANS, UPDATES};
 
 /// The section, without its heading.
-pub(crate) fn markdown(report: &Report) -> String {
+pub(crate) fn markdown(report: &Report, limit: u64) -> String {
     let mut out = format!(
         "Measured by `cargo run --release` in `benchmarks/table/`, which rewrites this section. {}.\n\n\
          Tables of many files in {PARTITIONS} partitions, as in Table 2 of the Magnus paper (VLDB 2025). The files do \
@@ -32,13 +28,11 @@ pub(crate) fn markdown(report: &Report) -> String {
     remote(report, &mut out);
     commits(report, &mut out);
     branches(report, &mut out);
-    for failure in &report.failures {
-        let _ = writeln!(out, "- {failure}");
-    }
+    updates(report, &mut out);
+    new_columns(report, &mut out);
+    failures(report, limit, &mut out);
     out.push_str("Asked of Tarsia, and found:\n\n");
-    asked_of_plans(report, &mut out);
-    asked_of_commits(report, &mut out);
-    asked_of_branches(report, &mut out);
+    crate::asked::all(report, &mut out);
     out
 }
 
@@ -46,7 +40,8 @@ fn texts<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-fn millis(seconds: f64) -> String {
+/// Milliseconds with three digits or more.
+pub(crate) fn millis(seconds: f64) -> String {
     let millis = seconds * 1e3;
     match millis {
         _ if millis < 10.0 => format!("{millis:.2}"),
@@ -60,8 +55,8 @@ fn plans(report: &Report, out: &mut String) {
         "**Planning one partition**, on one core. *Open* reads the newest state; *first* is the first plan after that, \
          *plan* the median of later ones, of other partitions. Objects and MB are what opening and the first plan \
          read. *Made* is the time that making the table took; *compacted* is the largest table after all manifests \
-         were made one run (`Table::compact_metadata`), and the commits of the tables below. Lance has no partitions: \
-         its plan opens the table again, which reads the list of all fragments.\n\n",
+         were made one run (`Table::compact_metadata`). Lance has no partitions: its plan opens the table again, which \
+         reads the list of all fragments.\n\n",
     );
     let mut rows = vec![texts([
         "format",
@@ -73,7 +68,7 @@ fn plans(report: &Report, out: &mut String) {
         "objects",
         "MB",
     ])];
-    for plan in &report.plans {
+    for plan in report.plans() {
         rows.push(vec![
             plan.format.clone(),
             plan.files.to_string(),
@@ -98,16 +93,18 @@ fn remote(report: &Report, out: &mut String) {
     let mut rows = vec![texts([
         "what is done",
         "rounds",
+        "rounds of puts",
         "reads",
         "MB read",
         "puts",
         "KiB written",
         "ms",
     ])];
-    for it in &report.remote {
+    for it in report.remote() {
         rows.push(vec![
             it.what.clone(),
             it.rounds.to_string(),
+            it.put_rounds.to_string(),
             it.reads.to_string(),
             format!("{:.2}", it.read_bytes as f64 / 1e6),
             it.puts.to_string(),
@@ -120,13 +117,14 @@ fn remote(report: &Report, out: &mut String) {
 
 fn commits(report: &Report, out: &mut String) {
     out.push_str(
-        "**Appends in a row** to the largest table, by one process that has it open. KiB and objects are what a commit \
-         writes, in the mean; *largest* are the KiB of the largest one, which merges manifests. In memory nothing \
-         survives a loss of power, in any format. On a disk Tarsia syncs each object and its folder, which no peer \
+        "**Appends in a row** to the largest table of each format, by one process that has it open. KiB and objects are \
+         what a commit writes, in the mean; *largest* are the KiB of the largest one, which merges manifests. In memory \
+         nothing survives a loss of power, in any format. On a disk Tarsia syncs each object and its folder, which no peer \
          does, so peers are not measured there.\n\n",
     );
     let mut rows = vec![texts([
         "format",
+        "files",
         "commits",
         "files each",
         "ms, median",
@@ -136,9 +134,10 @@ fn commits(report: &Report, out: &mut String) {
         "largest",
         "objects",
     ])];
-    for it in &report.commits {
+    for it in report.commits() {
         rows.push(vec![
             it.format.clone(),
+            it.table_files.to_string(),
             it.commits.to_string(),
             it.files.to_string(),
             millis(it.median),
@@ -155,11 +154,12 @@ fn commits(report: &Report, out: &mut String) {
         out,
         "**{PROCESSES} processes at once**, {COMMITS_EACH} appends of one file each:\n"
     );
-    let mut rows = vec![texts(["format", "in", "commits", "s", "a second"])];
-    for it in &report.races {
+    let mut rows = vec![texts(["format", "in", "files", "commits", "s", "a second"])];
+    for it in report.races() {
         rows.push(vec![
             it.format.clone(),
             it.place.clone(),
+            it.table_files.to_string(),
             it.commits.to_string(),
             format!("{:.2}", it.seconds),
             format!("{:.1}", it.commits as f64 / it.seconds),
@@ -186,7 +186,7 @@ fn branches(report: &Report, out: &mut String) {
         "MB",
         "data objects",
     ])];
-    for it in &report.branches {
+    for it in report.branches() {
         let times = [it.branch, it.diff, it.log, it.merge].map(millis);
         let mut row = vec![it.files.to_string()];
         row.extend(times);
@@ -199,131 +199,120 @@ fn branches(report: &Report, out: &mut String) {
     let _ = writeln!(out, "{}", table(&rows));
 }
 
-fn line(out: &mut String, is_met: bool, text: &str) {
-    let mark = match is_met {
-        true => "",
-        false => " (**not met**)",
-    };
-    let _ = writeln!(out, "- {text}{mark}");
+fn updates(report: &Report, out: &mut String) {
+    let updates = report.updates();
+    if updates.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "**Updates of one column**, {UPDATES} times, of all rows and of 5 % of them, as in Figure 13 of the Magnus \
+         paper: *paper* has 1,800 rows of 200 columns of text, 116 MB (its Case 1); *lineitem* is that of TPC-H at \
+         scale factor 1, with a number for each row. New values are found by the number of each row: Tarsia by \
+         `update_by`, Lance by `update_columns` of each fragment, Delta Lake by `merge`; Iceberg has no updates of \
+         columns, so the table is read and overwritten. *MB written* and *update* are the mean and the median of the \
+         updates; scans are of all columns, the median of {SCANS}, before the updates, after the first one, after the \
+         last one, the slowest after any, and after a compaction, which Iceberg needs none of. A peer that did not \
+         make all updates in its time has the number of those that it made.\n"
+    );
+    let mut rows = vec![texts([
+        "table",
+        "rows",
+        "format",
+        "updates",
+        "MB written",
+        "update, ms",
+        "scan before, ms",
+        "after 1",
+        "after the last",
+        "slowest",
+        "compacted",
+    ])];
+    for it in updates {
+        let slowest = it.scans.iter().copied().reduce(f64::max);
+        let scans = [
+            it.scans.first().copied(),
+            it.scans.last().copied(),
+            slowest,
+            it.compacted,
+        ];
+        let mut row = vec![
+            it.table.clone(),
+            share(&it.which).to_owned(),
+            it.format.clone(),
+            it.updates.to_string(),
+            format!("{:.3}", it.bytes / 1e6),
+            millis(it.seconds),
+            millis(it.scan),
+        ];
+        row.extend(scans.map(|it| it.map_or("-".to_owned(), millis)));
+        rows.push(row);
+    }
+    let _ = writeln!(out, "{}", table(&rows));
 }
 
-fn asked_of_plans(report: &Report, out: &mut String) {
-    let of = |format: &'static str| report.plans.iter().filter(move |it| it.format == format);
-    let size = |it: &&Plan| it.files;
-    let (Some(small), Some(large)) = (of(TARSIA).min_by_key(size), of(TARSIA).max_by_key(size))
+/// Rows that get new values, in words.
+pub(crate) fn share(which: &str) -> &'static str {
+    match which {
+        "all" => "all",
+        _ => "5 %",
+    }
+}
+
+fn new_columns(report: &Report, out: &mut String) {
+    let columns = report.new_columns();
+    let Some(NewColumn {
+        rows,
+        files,
+        value_bytes,
+        ..
+    }) = columns.first()
     else {
         return;
     };
-    let ms = large.warm * 1e3;
-    let text = format!("a plan of {} files in 10 ms: {ms:.2} ms", large.files);
-    line(out, ms <= 10.0, &text);
-    let ratio = large.warm / small.warm;
-    let (few, many) = (small.files, large.files);
-    let text = format!("at most 1.5 times the time of {few} files: {ratio:.2}");
-    line(out, ratio <= 1.5, &text);
-    let is_peer = |it: &&Plan| it.files == many && !it.format.starts_with(TARSIA);
-    if let Some(best) = report
-        .plans
-        .iter()
-        .filter(is_peer)
-        .min_by(|a, b| a.warm.total_cmp(&b.warm))
-    {
-        let ratio = best.warm / large.warm;
-        let text = format!(
-            "20 times as fast as the best peer ({}): {ratio:.1}",
-            best.format
-        );
-        line(out, ratio >= 20.0, &text);
-    }
-    let Some(compacted) = of(COMPACTED).next() else {
-        return;
-    };
-    let ms = compacted.warm * 1e3;
-    line(
-        out,
-        ms <= 2.0,
-        &format!("in 2 ms when the manifests are one run: {ms:.2} ms"),
-    );
-    // What an entry costs is what a run of many costs; what a run costs is what is left of many runs.
-    let entries = |files: f64| files / PARTITIONS as f64;
-    let of_entry = compacted.warm / entries(compacted.files as f64);
-    let of_run = of(TARSIA).filter_map(|it| {
-        let runs = it.runs? as f64;
-        Some((it.warm - of_entry * entries(it.files as f64)) / runs)
-    });
-    let of_run = of_run.fold(0.0, f64::max);
-    let paper = entries(PAPER_FILES) * of_entry + PAPER_RUNS * of_run;
     let _ = writeln!(
         out,
-        "- on paper, 10 million files: {:.1} ms, from {:.2} µs for each of {:.0} entries and {:.0} µs for each of at \
-         most {PAPER_RUNS} runs",
-        paper * 1e3,
-        of_entry * 1e6,
-        entries(PAPER_FILES),
-        of_run * 1e6,
+        "**A new column** of a table of {rows} rows in {files} files, whose columns are those of `make_ml.py ads_wide` \
+         (the narrow table has the first columns of the wide one); its values have {:.1} KiB. Tarsia by `add_column`, \
+         Lance by `add_columns`; the others read the table and overwrite it. *Ten columns* is opening the table and \
+         reading ten columns, before; *plain* is reading a column with the values of the new one that the table had \
+         from the beginning.\n",
+        *value_bytes as f64 / 1024.0
     );
+    let mut rows = vec![texts([
+        "columns",
+        "format",
+        "made, s",
+        "KiB written",
+        "new column, ms",
+        "ten columns, ms",
+        "plain, ms",
+        "new, ms",
+    ])];
+    for it in columns {
+        let mut row = vec![
+            it.columns.to_string(),
+            it.format.clone(),
+            format!("{:.1}", it.make),
+            format!("{:.1}", it.bytes as f64 / 1024.0),
+        ];
+        row.extend([it.seconds, it.ten, it.plain, it.new].map(millis));
+        rows.push(row);
+    }
+    let _ = writeln!(out, "{}", table(&rows));
 }
 
-fn asked_of_commits(report: &Report, out: &mut String) {
-    for row in report.commits.iter().filter(|it| it.format == TARSIA) {
-        if let Some(bytes) = row.bytes_median {
-            let kib = bytes / 1024.0;
-            let files = row.files;
-            let text = format!(
-                "an append of {files} files writes 200 KiB of metadata: {kib:.1} KiB, median"
-            );
-            line(out, kib <= 200.0, &text);
-        }
+fn failures(report: &Report, limit: u64, out: &mut String) {
+    let failures = report.failures();
+    if failures.is_empty() {
+        return;
     }
-    let remote = |what: &str| report.remote.iter().find(|it| it.what.starts_with(what));
-    if let (Some(open), Some(plan)) = (remote("open"), remote("the first plan")) {
-        let (rounds, reads) = (open.rounds, open.reads);
-        let text = format!("opening takes 3 requests: {reads} requests in {rounds} rounds");
-        line(out, reads <= 3, &text);
-        let text = format!("a plan takes 2 rounds more: {}", plan.rounds);
-        line(out, plan.rounds <= 2, &text);
+    let _ = writeln!(
+        out,
+        "**Not measured.** A command of a peer has {limit} s, for making the table and all that is done with it:\n"
+    );
+    for failure in failures {
+        let _ = writeln!(out, "- {failure}");
     }
-    let rate = |row: &Row| row.commits as f64 / row.total;
-    for own in report.commits.iter().filter(|it| it.format == TARSIA) {
-        let peers = report.commits.iter().filter(|it| it.files == own.files);
-        let peers = peers.filter(|it| !it.format.starts_with(TARSIA));
-        if let Some(best) = peers.max_by(|a, b| rate(a).total_cmp(&rate(b))) {
-            let text = format!(
-                "appends of {} files in a row, as many a second as the best peer ({}, {:.1}): {:.1}",
-                own.files,
-                best.format,
-                rate(best),
-                rate(own)
-            );
-            line(out, rate(own) >= rate(best), &text);
-        }
-    }
-    let races = report.races.iter().filter(|it| it.place == "memory");
-    let (own, peers): (Vec<_>, Vec<_>) = races.partition(|it| it.format == TARSIA);
-    let best = peers.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    if let (Some(own), Some(best)) = (own.first(), best) {
-        let rates = [own, best].map(|it| it.commits as f64 / it.seconds);
-        let text = format!(
-            "{PROCESSES} processes at once, as many a second as the best peer ({}, {:.1}): {:.1}",
-            best.format, rates[1], rates[0]
-        );
-        line(out, rates[0] >= rates[1], &text);
-    }
-}
-
-fn asked_of_branches(report: &Report, out: &mut String) {
-    for it in &report.branches {
-        let Branches { files, .. } = it;
-        for (what, seconds, most) in [
-            ("merge", it.merge, 0.5),
-            ("rebase", it.rebase, 0.5),
-            ("diff", it.diff, 0.2),
-            ("log", it.log, 0.2),
-        ] {
-            let text = format!("{what}, {files} files a commit, in {most} s: {seconds:.3} s");
-            line(out, seconds <= most, &text);
-        }
-        let text = format!("no data object written: {}", it.data_objects);
-        line(out, it.data_objects == 0, &text);
-    }
+    out.push('\n');
 }

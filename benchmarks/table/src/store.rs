@@ -25,15 +25,41 @@ pub(crate) struct Counts {
     pub(crate) data_puts: u64,
 }
 
+/// Rounds of requests: those that are on their way at the same time are one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    pub(crate) all: u64,
+    /// Rounds of requests that write.
+    pub(crate) puts: u64,
+}
+
+/// Requests on their way, and how often there was none before one began.
+#[derive(Debug, Default)]
+struct Running {
+    now: AtomicU64,
+    rounds: AtomicU64,
+}
+
+impl Running {
+    fn begin(&self) {
+        if self.now.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Passes requests on, counts them, and answers after a time.
 #[derive(Debug)]
 pub(crate) struct CountingStore {
     inner: Arc<dyn Store>,
     latency: Duration,
     counts: Arc<Mutex<Counts>>,
-    /// Requests on their way, and how often there was none before one began.
-    running: Arc<AtomicU64>,
-    rounds: AtomicU64,
+    running: Arc<Running>,
+    writing: Arc<Running>,
 }
 
 impl CountingStore {
@@ -44,7 +70,7 @@ impl CountingStore {
             latency,
             counts: Arc::default(),
             running: Arc::default(),
-            rounds: AtomicU64::new(0),
+            writing: Arc::default(),
         }
     }
 
@@ -54,9 +80,12 @@ impl CountingStore {
         std::mem::take(&mut *counts)
     }
 
-    /// Rounds since the last call: requests that are on their way at the same time are one.
-    pub(crate) fn take_rounds(&self) -> u64 {
-        self.rounds.swap(0, Ordering::Relaxed)
+    /// Rounds since the last call.
+    pub(crate) fn take_rounds(&self) -> Rounds {
+        Rounds {
+            all: self.running.rounds.swap(0, Ordering::Relaxed),
+            puts: self.writing.rounds.swap(0, Ordering::Relaxed),
+        }
     }
 
     fn count(&self, count: impl FnOnce(&mut Counts)) {
@@ -65,9 +94,7 @@ impl CountingStore {
 
     /// The answer of the inner store, not before its time.
     fn later<T: Send + 'static>(&self, answer: StoreFuture<T>) -> StoreFuture<T> {
-        if self.running.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.rounds.fetch_add(1, Ordering::Relaxed);
-        }
+        self.running.begin();
         let running = self.running.clone();
         let delay = Delay {
             end: Instant::now() + self.latency,
@@ -79,7 +106,19 @@ impl CountingStore {
                 delay.await;
             }
             let answer = answer.await;
-            running.fetch_sub(1, Ordering::Relaxed);
+            running.end();
+            answer
+        })
+    }
+
+    /// The answer of the inner store to a request that writes.
+    fn written<T: Send + 'static>(&self, answer: StoreFuture<T>) -> StoreFuture<T> {
+        self.writing.begin();
+        let writing = self.writing.clone();
+        let answer = self.later(answer);
+        Box::pin(async move {
+            let answer = answer.await;
+            writing.end();
             answer
         })
     }
@@ -143,7 +182,7 @@ impl Store for CountingStore {
             counts.put_bytes += bytes.len() as u64;
             counts.data_puts += u64::from(key.starts_with("data/"));
         });
-        self.later(self.inner.put(key, bytes))
+        self.written(self.inner.put(key, bytes))
     }
 
     fn put_if_absent(&self, key: &str, bytes: Arc<Vec<u8>>) -> StoreFuture<PutIfAbsent> {
@@ -151,7 +190,7 @@ impl Store for CountingStore {
             counts.puts += 1;
             counts.put_bytes += bytes.len() as u64;
         });
-        self.later(self.inner.put_if_absent(key, bytes))
+        self.written(self.inner.put_if_absent(key, bytes))
     }
 
     fn upload(&self, key: &str) -> StoreFuture<Box<dyn Upload>> {
@@ -159,7 +198,7 @@ impl Store for CountingStore {
             counts.puts += 1;
             counts.data_puts += u64::from(key.starts_with("data/"));
         });
-        self.later(self.inner.upload(key))
+        self.written(self.inner.upload(key))
     }
 
     fn list(&self, list: List) -> StoreFuture<ListPage> {
@@ -169,7 +208,7 @@ impl Store for CountingStore {
 
     fn delete(&self, key: &str) -> StoreFuture<()> {
         self.count(|counts| counts.puts += 1);
-        self.later(self.inner.delete(key))
+        self.written(self.inner.delete(key))
     }
 
     fn now(&self, probe: &str) -> StoreFuture<SystemTime> {

@@ -86,6 +86,12 @@ pub fn object_of_key(key: &str) -> Option<(ObjectKind, ObjectId)> {
     })
 }
 
+/// Fewest digits of a commit's digest that name a state.
+pub const DIGITS_MIN: usize = 8;
+
+/// Digits of a whole digest.
+pub const DIGITS_MAX: usize = 64;
+
 /// Names of devices, which some file systems refuse as names of files, whatever follows a dot.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
@@ -127,6 +133,23 @@ pub fn check_name(name: &str) -> Result<()> {
         return bad(&format!(
             "it takes {n_bytes} bytes, more than {NAME_BYTES_MAX}"
         ));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be the name of a new branch, with the reason. Older tables may have such branches.
+///
+/// # Errors
+/// As [`check_name`]; [`Error::InvalidInput`] for a name that may be the digest of a commit, or its first digits.
+pub fn check_new_branch(name: &str) -> Result<()> {
+    check_name(name)?;
+    let is_digits = name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_digits && (DIGITS_MIN..=DIGITS_MAX).contains(&name.len()) {
+        let what = format!(
+            "the name `{name}` is refused: a state of {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits is named by the \
+             digest of its commit; put a word before them"
+        );
+        return Err(Error::invalid(what));
     }
     Ok(())
 }
@@ -289,6 +312,19 @@ mod tests {
         ] {
             check_name(name).unwrap();
         }
+    }
+
+    #[test]
+    fn a_new_branch_has_no_name_that_may_be_a_digest() {
+        for name in ["deadbeef", "20260501", "DEADBEEF", &"0".repeat(64)] {
+            check_name(name).unwrap();
+            let error = check_new_branch(name).unwrap_err().to_string();
+            assert!(error.contains("digest of its commit"), "{error}");
+        }
+        for name in ["main", "beef", "day-20260501", &"0".repeat(65)] {
+            check_new_branch(name).unwrap();
+        }
+        assert!(check_new_branch("a~1").is_err());
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = match error.kind() {
             StoreErrorKind::Unsupported => ErrorKind::Unsupported,
-            StoreErrorKind::Invalid => ErrorKind::InvalidInput,
+            // Keys are made here: one that cannot be used is in the way of something else in the store.
             _ => ErrorKind::Store,
         };
         Self::new(kind, error.to_string())
@@ -168,7 +168,11 @@ impl From<ArrowError> for Error {
         match error {
             ArrowError::ExternalError(inside) => match inside.downcast::<Self>() {
                 Ok(error) => *error,
-                Err(other) => tarsia::Error::from(ArrowError::ExternalError(other)).into(),
+                // An error of a reader says itself what is wrong.
+                Err(other) => match other.downcast::<tarsia::Error>() {
+                    Ok(error) => (*error).into(),
+                    Err(other) => Self::new(ErrorKind::File, other.to_string()),
+                },
             },
             other => tarsia::Error::from(other).into(),
         }
@@ -184,5 +188,22 @@ impl From<Error> for ArrowError {
 impl From<tarsia_filter::FilterError> for Error {
     fn from(error: tarsia_filter::FilterError) -> Self {
         Self::invalid(format!("filter: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_reader_is_told_as_it_is() {
+        let outside = ArrowError::ExternalError("line 3 has two values".into());
+        let error = Error::from(outside);
+        assert_eq!(error.kind(), ErrorKind::File);
+        assert_eq!(error.to_string(), "line 3 has two values");
+        let own = Error::not_found("no field").of_object("data/3f");
+        let error = Error::from(ArrowError::from(own));
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "data/3f: no field");
     }
 }

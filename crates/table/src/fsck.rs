@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tarsia_io::List;
+use tarsia_io::{List, Listed, StoreErrorKind, block_on};
 use tarsia_table_meta::names::{self, ObjectKind};
 use tarsia_table_meta::{Entry, ObjectId, RefEntry};
 
@@ -13,7 +13,7 @@ use crate::gc::{days, is_marked};
 use crate::mark::{Marks, mark};
 use crate::refs;
 use crate::roots::{
-    MISSING_ENTRY, MISSING_POLICY, REFS_PREFIX, RefsListed, Times, list_refs, reading_time, roots,
+    MISSING_ENTRY, MISSING_POLICY, REFS_PREFIX, RefsListed, Times, reading_time, roots,
 };
 use crate::snapshot::{Shared, Snapshot};
 use crate::source;
@@ -74,8 +74,18 @@ impl Table {
             depth,
             report: FsckReport::default(),
         };
-        // What refs lead to was written before them: other writers may go on meanwhile.
-        let listed = list_refs(shared)?;
+        let objects = shared.run(|desk, _| async move {
+            let list = List::new("");
+            refs::list_all(&desk, list).await
+        })?;
+        let is_ref = |it: &Listed| it.key.starts_with(REFS_PREFIX);
+        let (of_refs, others): (Vec<Listed>, Vec<Listed>) = objects.0.into_iter().partition(is_ref);
+        let listed = of_refs
+            .into_iter()
+            .map(|it| (it.key, it.meta.last_modified));
+        let listed: RefsListed = listed.collect();
+        let sizes = others.into_iter().map(|it| (it.key, it.meta.size));
+        let sizes: BTreeMap<String, u64> = sizes.collect();
         fsck.refs(&listed, &self.known())?;
         let now = reading_time(&shared.store, &listed);
         // A policy that cannot be read is a finding of its own.
@@ -83,18 +93,11 @@ impl Table {
         let times = Times::keeping(now, days(policy.keep_days)).not_before(policy.keep_from);
         let roots = roots(shared, &listed, times)?;
         let marks = mark(shared, &roots)?;
-        let others = shared.run(|desk, _| async move {
-            let list = List::new("");
-            refs::list_all(&desk, list).await
-        })?;
-        let others = others.0.into_iter();
-        let others = others.filter(|it| !it.key.starts_with(REFS_PREFIX));
-        let sizes: BTreeMap<String, u64> = others.map(|it| (it.key, it.meta.size)).collect();
         fsck.report.findings.extend(marks.problems.iter().cloned());
         fsck.report.commits = marks.n_objects(ObjectKind::Commit);
         fsck.report.manifests = marks.n_objects(ObjectKind::Manifest);
         fsck.report.ended_pins = roots.ended_pins.len() as u64;
-        fsck.files(&marks, &sizes);
+        fsck.files(&marks, &sizes)?;
         if depth == Depth::Deep {
             let states: BTreeSet<ObjectId> = roots.states.iter().map(|it| it.commit).collect();
             states.into_iter().for_each(|id| fsck.state(id));
@@ -181,20 +184,34 @@ impl Fsck<'_> {
             }
             before = Some(entry.commit);
         }
+        // Somebody may have written it meanwhile; what cannot be read is in the way of the next commit.
+        let next = last.saturating_add(1);
+        let name = branch.to_owned();
+        let found = self
+            .shared
+            .run(|desk, _| async move { refs::entry(&desk, &name, next).await });
+        if let Err(error) = found {
+            self.find(&names::ref_key(branch, next)?, error.to_string());
+        }
         Ok(())
     }
 
-    fn files(&mut self, marks: &Marks, sizes: &BTreeMap<String, u64>) {
+    fn files(&mut self, marks: &Marks, sizes: &BTreeMap<String, u64>) -> Result<()> {
         let of_states = marks.files.values().map(|entry| (entry, true));
         let of_changes = marks.files_of_changes.values().map(|entry| (entry, false));
         for (entry, is_needed) in of_states.chain(of_changes) {
             let key = names::data_key(&entry.file);
-            let size = sizes.get(&key);
+            let size = match sizes.get(&key) {
+                Some(size) => Some(*size),
+                // What a ref leads to may have been written after that part of the list.
+                None if is_needed => self.size_of(&key)?,
+                None => None,
+            };
             self.report.files += u64::from(is_needed || size.is_some());
             match size {
                 None if !is_needed => {}
                 None => self.find(&key, "the file is missing"),
-                Some(size) if *size != entry.bytes => {
+                Some(size) if size != entry.bytes => {
                     let what = format!("{size} bytes, its entry says {}", entry.bytes);
                     self.find(&key, what);
                 }
@@ -205,6 +222,16 @@ impl Fsck<'_> {
                 }
                 Some(_) => {}
             }
+        }
+        Ok(())
+    }
+
+    /// The size of an object that a list did not show; `None` if it is not there.
+    fn size_of(&self, key: &str) -> Result<Option<u64>> {
+        match block_on(self.shared.store.head(key)) {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(error) if error.kind() == StoreErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

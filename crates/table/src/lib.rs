@@ -113,5 +113,5 @@ pub use table::{Diff, DiffEntry, LogEntry, MAIN, Table};
 /// The objects of tables.
 pub use tarsia_table_meta as meta;
 pub use task::Task;
-pub use transaction::{Entries, Matched, Transaction, Unmatched};
+pub use transaction::{Entries, Matched, Transaction, Unmatched, Written};
 pub use write::FileOptions;

@@ -276,7 +276,7 @@ impl Table {
             return self.at_time(branch, time);
         }
         let found = self.head(state);
-        let is_digest = (8..=64).contains(&state.len())
+        let is_digest = (names::DIGITS_MIN..=names::DIGITS_MAX).contains(&state.len())
             && state
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));

@@ -1,5 +1,6 @@
 //! Transactions: changes that are made with a state in view, and committed once.
 
+mod in_order;
 mod update;
 mod update_by;
 
@@ -48,6 +49,15 @@ impl Entries {
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
+}
+
+/// Files that a transaction has written so far: of rows that it adds, and of new values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Number of the files.
+    pub files: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
 }
 
 /// Rows of a file that were found by their names, and all that are not deleted, by their places in the file.
@@ -400,6 +410,16 @@ impl Transaction {
         number.is_some_and(|(application, number)| {
             known.get(application).is_some_and(|known| known >= number)
         })
+    }
+
+    /// Counts the files of rows and of new values that the commit will add. Sets of deleted rows are written by the
+    /// commit, and are not among them.
+    pub fn written(&self) -> Written {
+        let entries = || self.added.iter().chain(&self.updated);
+        Written {
+            files: entries().count() as u64,
+            bytes: entries().map(|entry| entry.bytes).sum(),
+        }
     }
 
     /// Whether nothing was changed so far.

@@ -246,6 +246,33 @@ pub(super) fn parse_names(text: &str) -> Result<Names, String> {
     }
 }
 
+/// One name, which may stand in quotes.
+pub(super) fn parse_name(text: &str) -> Result<String, String> {
+    match text.strip_prefix('"') {
+        None => Ok(text.to_owned()),
+        Some(quoted) => match quoted_name(quoted)? {
+            (name, "") => Ok(name),
+            _ => Err("a name goes on behind its closing quote".into()),
+        },
+    }
+}
+
+/// A name, which may stand in quotes, and what follows the equals sign behind it; `None` without such a sign. Spaces
+/// around the name do not count.
+pub(super) fn parse_pair(text: &str) -> Result<Option<(String, &str)>, String> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let pair = text.split_once('=');
+        return Ok(pair.map(|(name, value)| (name.trim().to_owned(), value)));
+    };
+    let (name, after) = quoted_name(quoted)?;
+    let value = after.trim_start().strip_prefix('=');
+    match value {
+        Some(value) => Ok(Some((name, value))),
+        None if after.is_empty() => Ok(None),
+        None => Err("an equals sign is missing behind a closing quote".into()),
+    }
+}
+
 /// A name up to its closing quote, and what follows it. Two quotes stand for one.
 fn quoted_name(text: &str) -> Result<(String, &str), String> {
     let mut name = String::new();
@@ -350,6 +377,18 @@ mod tests {
             range("6..").within(5),
             Err("rows 6.. are not all among its 5 rows".into())
         );
+    }
+
+    #[test]
+    fn one_name_may_be_quoted() {
+        assert_eq!(parse_name("a,b"), Ok("a,b".into()));
+        assert_eq!(parse_name("\"say \"\"hi\"\"\""), Ok("say \"hi\"".into()));
+        assert!(parse_name("\"a").is_err() && parse_name("\"a\"b").is_err());
+        assert_eq!(parse_pair("a = 1"), Ok(Some(("a".into(), " 1"))));
+        assert_eq!(parse_pair("\"a=b\"=1"), Ok(Some(("a=b".into(), "1"))));
+        assert_eq!(parse_pair("a"), Ok(None));
+        assert_eq!(parse_pair("\"a\""), Ok(None));
+        assert!(parse_pair("\"a\"b=1").is_err());
     }
 
     #[test]

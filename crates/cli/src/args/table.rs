@@ -1,11 +1,11 @@
 //! Arguments of `tarsia table`.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::condition::{Condition, OnlyWhere, parse_condition};
 use super::said::Said;
-use super::selections::Columns;
+use super::selections::{Columns, parse_name, parse_pair};
 use super::table_update::{OnOverlap, TableAddColumn, TableCompact, TableUpdate};
 use super::table_upkeep::{TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 use super::text::TextOptions;
@@ -100,6 +100,9 @@ pub struct TableCreate {
     /// Make the table although the folder has other files, which `tarsia table gc` will delete
     #[arg(long)]
     pub force: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -136,6 +139,9 @@ pub struct TableAppend {
     /// Name and number of the work, such as postbacks=57
     #[arg(long, value_name = "APPLICATION=NUMBER", value_parser = parse_idempotent)]
     pub idempotent: Option<(String, u64)>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -196,9 +202,11 @@ pub struct TableScan {
 
 /// Arguments of `tarsia table delete`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").args(["condition", "all"]).required(true)))]
 #[command(after_help = "\
 Example:
   tarsia table delete ads --where \"user_id = 42\" -m 'by request'
+  tarsia table delete ads --all -m 'begin anew'
 
 The values stay in the files of the table, and in older states: this is no erasure. Files of which all rows go are
 removed as a whole.")]
@@ -211,13 +219,19 @@ pub struct TableDelete {
         value_name = "CONDITION",
         value_parser = OsStringValueParser::new().try_map(parse_condition)
     )]
-    pub condition: Condition,
+    pub condition: Option<Condition>,
+    /// Delete all rows of the branch; their columns stay
+    #[arg(long)]
+    pub all: bool,
     /// Branch to write to
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
     /// Say how many rows it would delete, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -270,8 +284,8 @@ pub struct TableBranch {
     /// Delete the branch; its log stays
     #[arg(long, requires = "name")]
     pub delete: bool,
-    /// Print the list as one JSON document
-    #[arg(long, conflicts_with = "name")]
+    /// Print one JSON document
+    #[arg(long)]
     pub json: bool,
     #[expect(
         missing_docs,
@@ -292,8 +306,8 @@ pub struct TableTag {
     /// State to tag
     #[arg(long, value_name = "STATE", default_value = "main")]
     pub at: String,
-    /// Print the list as one JSON document
-    #[arg(long, conflicts_with = "name")]
+    /// Print one JSON document
+    #[arg(long)]
     pub json: bool,
     #[expect(
         missing_docs,
@@ -318,6 +332,9 @@ pub struct TableReset {
     /// Branch to set
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -345,6 +362,9 @@ pub struct TableMerge {
     /// those of the branch that gets the changes
     #[arg(long, value_enum, value_name = "HOW", default_value = "fail")]
     pub overlap: OnOverlap,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -368,6 +388,9 @@ pub struct TableRebase {
     /// or keep those of the state (target)
     #[arg(long, value_enum, value_name = "HOW", default_value = "fail")]
     pub overlap: OnOverlap,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -420,8 +443,10 @@ pub struct TableFsck {
 Example:
   tarsia table alter ads --rename clicks=n_clicks --drop note
   tarsia table alter ads --add-like scores.parquet
+  tarsia table alter ads --rename '\"n=1\"=one'
 
-No file is rewritten: rows that are there have null in new columns.")]
+A name with an equals sign stands in double quotes, in which two quotes stand for one. No file is rewritten: rows that
+are there have null in new columns.")]
 pub struct TableAlter {
     /// Folder or URL of the table
     pub table: Place,
@@ -429,7 +454,7 @@ pub struct TableAlter {
     #[arg(long, value_name = "OLD=NEW", value_parser = parse_rename)]
     pub rename: Vec<(String, String)>,
     /// Drop a column; may be given for several columns
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", value_parser = parse_name)]
     pub drop: Vec<String>,
     /// Add the columns of a file that the table does not have
     #[arg(long, value_name = "FILE")]
@@ -437,6 +462,9 @@ pub struct TableAlter {
     /// Branch to write to
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub branch: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
     #[expect(
         missing_docs,
         reason = "a doc comment here would be taken as help text"
@@ -452,9 +480,30 @@ pub struct TableAlter {
 }
 
 fn parse_rename(text: &str) -> Result<(String, String), String> {
-    let pair = text
-        .split_once('=')
-        .filter(|(old, new)| !old.is_empty() && !new.is_empty());
-    let pair = pair.map(|(old, new)| (old.to_owned(), new.to_owned()));
-    pair.ok_or_else(|| "two names with an equals sign between them".to_owned())
+    let wrong = || "two names with an equals sign between them".to_owned();
+    let (old, new) = parse_pair(text)?.ok_or_else(wrong)?;
+    let new = parse_name(new)?;
+    match old.is_empty() || new.is_empty() {
+        true => Err(wrong()),
+        false => Ok((old, new)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renamed_columns_may_stand_in_quotes() {
+        let pair = |text: &str| parse_rename(text);
+        assert_eq!(pair("a=b"), Ok(("a".into(), "b".into())));
+        assert_eq!(pair("\"a=b\"=c"), Ok(("a=b".into(), "c".into())));
+        assert_eq!(
+            pair("a=\"say \"\"hi\"\"\""),
+            Ok(("a".into(), "say \"hi\"".into()))
+        );
+        for wrong in ["", "a", "=b", "a=", "\"a=b", "\"a\"b=c", "a=\"b\"c"] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
+    }
 }

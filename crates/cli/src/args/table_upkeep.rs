@@ -68,6 +68,9 @@ pub struct TableUnpin {
     pub table: Place,
     /// Id of the pin: 32 hexadecimal digits
     pub id: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A rule of a branch.

@@ -20,6 +20,7 @@ mod table_input;
 mod table_open;
 mod table_update;
 mod table_upkeep;
+mod table_write;
 mod verify;
 
 use std::path::Path;

@@ -1,32 +1,28 @@
 //! `tarsia table`.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use arrow_array::RecordBatchIterator;
 use serde_json::{Value, json};
-use tarsia::io::{List, Store, block_on};
 use tarsia_filter::Expr;
 use tarsia_table::meta::{Entry, RefEntry, RefOp};
-use tarsia_table::{AlterField, Depth, DiffEntry, LogEntry, Snapshot, Table, TableSpec};
+use tarsia_table::{Depth, DiffEntry, LogEntry, Snapshot};
 
 use crate::args::{
-    TableAlter, TableAppend, TableBranch, TableCommand, TableCreate, TableDelete, TableDiff,
-    TableFsck, TableInfo, TableLog, TableMerge, TableRebase, TableReset, TableScan, TableTag,
+    TableBranch, TableCommand, TableDiff, TableFsck, TableInfo, TableLog, TableScan, TableTag,
 };
 use crate::failure::Failure;
 use crate::place::Places;
 use crate::shown::printable;
 
-use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table, summarise};
+use super::output::{NAME_CHARS, Out, SHOWN_CHARS, align_right, new_table};
 use super::print_rows::print_rows;
-use super::table_input::Input;
 use super::table_open::{
-    LEFT_AGE, SHOWN_DIGITS, commit_info, failed, new_store, open_table, temporaries, time_text,
+    LEFT_AGE, SHOWN_DIGITS, commit_info, failed, folders_as_refs, open_table, show_done,
+    temporaries, time_text,
 };
-use super::table_update::{add_column, compact, overlap_of, update};
+use super::table_update::{add_column, compact, update};
 use super::table_upkeep;
+use super::table_write::{alter, append, create, delete, merge, partitioned_by, rebase, reset};
 
 pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), Failure> {
     match command {
@@ -53,137 +49,6 @@ pub(super) fn table(command: &TableCommand, places: &dyn Places) -> Result<(), F
         TableCommand::Protect(args) => table_upkeep::protect(args, places),
         TableCommand::Copy(args) => table_upkeep::copy(args, places),
     }
-}
-
-/// An error about rows of a file: those that do not fit the table are bad data.
-fn rows_failed(path: &Path) -> impl Fn(tarsia_table::Error) -> Failure + '_ {
-    move |error| Failure::bad(path, error)
-}
-
-fn create(args: &TableCreate, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let input = Input::open(places, &args.like, &args.text)?;
-    let partitions = args
-        .partition_by
-        .as_deref()
-        .map(split_partitions)
-        .unwrap_or_default();
-    let spec = TableSpec::new(input.schema()).partition_by(partitions);
-    // Nothing is made for a table that cannot be.
-    spec.check().map_err(failed(path))?;
-    let store = new_store(&args.table, places)?;
-    if !args.force {
-        check_empty(&store, path)?;
-    }
-    let table = Table::create(store, &spec, &commit_info(&args.said));
-    let table = table.map_err(failed(path))?;
-    let snapshot = table.at("main").map_err(failed(path))?;
-    summarise(
-        path,
-        &[
-            ("table", table.root().id.to_string()),
-            ("columns", snapshot.schema().fields().len().to_string()),
-            ("partitioned by", partitioned_by(&snapshot)?),
-        ],
-    )
-}
-
-/// Refuses to make a table among objects of others, which garbage collection would delete.
-fn check_empty(store: &Arc<dyn Store>, path: &Path) -> Result<(), Failure> {
-    let bad = |error: tarsia::io::StoreError| Failure::bad(path, error);
-    if !store.capabilities().can_list || block_on(store.head("TABLE")).is_ok() {
-        return Ok(());
-    }
-    let page = block_on(store.list(List::new("").page_max(1))).map_err(bad)?;
-    match page.objects.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::Usage(format!(
-            "{}: there is something else, such as `{}`, and `tarsia table gc` would delete it; --force makes the table \
-             all the same",
-            path.display(),
-            first.key.escape_debug()
-        ))),
-    }
-}
-
-/// Parts between commas that are outside of parentheses.
-fn split_partitions(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut depth = 0_usize;
-    for found in text.chars() {
-        match found {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        match (found, depth, parts.last_mut()) {
-            (',' | ';', 0, _) => parts.push(String::new()),
-            (_, _, Some(part)) => part.push(found),
-            _ => {}
-        }
-    }
-    let parts = parts.into_iter().map(|part| part.trim().to_owned());
-    parts.filter(|part| !part.is_empty()).collect()
-}
-
-fn partitioned_by(snapshot: &Snapshot) -> Result<String, Failure> {
-    let spec = snapshot.commit().spec().cloned().unwrap_or_default();
-    let partitioning = tarsia_table::meta::Partitioning::new(&spec, snapshot.schema());
-    let spelled = partitioning.map(|it| it.spelled());
-    let spelled = spelled.map_err(|error| Failure::Bad(error.to_string()))?;
-    Ok(if spelled.is_empty() {
-        "nothing".to_owned()
-    } else {
-        spelled
-    })
-}
-
-fn append(args: &TableAppend, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let mut info = commit_info(&args.said);
-    if let Some((application, number)) = &args.idempotent {
-        info = info.idempotent(application, *number);
-    }
-    let mut txn = table.begin(&args.branch, info).map_err(failed(path))?;
-    if txn.was_committed() {
-        let commit = txn.snapshot().id().to_string();
-        return summarise_append(path, args, 0, commit, "yes");
-    }
-    let wanted = txn.snapshot().arrow_schema();
-    let mut n_rows = 0;
-    for file in &args.files {
-        let input = Input::open_for(places, file, &args.text, &wanted)?;
-        let schema = input.schema();
-        let appended = txn.append(RecordBatchIterator::new(input, schema));
-        n_rows += appended.map_err(rows_failed(file.name()))?;
-    }
-    if txn.is_empty() {
-        let commit = "none, since there are no rows".to_owned();
-        return summarise_append(path, args, 0, commit, "no");
-    }
-    let committed = txn.commit().map_err(failed(path))?;
-    let was_there = if committed.was_there { "yes" } else { "no" };
-    if committed.was_there {
-        n_rows = 0;
-    }
-    summarise_append(path, args, n_rows, committed.commit.to_string(), was_there)
-}
-
-fn summarise_append(
-    path: &Path,
-    args: &TableAppend,
-    n_rows: u64,
-    commit: String,
-    was_there: &str,
-) -> Result<(), Failure> {
-    let facts = [
-        ("rows", n_rows.to_string()),
-        ("branch", args.branch.clone()),
-        ("commit", commit),
-        ("was there already", was_there.to_owned()),
-    ];
-    summarise(path, &facts)
 }
 
 fn scan(args: &TableScan, places: &dyn Places) -> Result<(), Failure> {
@@ -234,28 +99,6 @@ fn show_files_left(path: &Path, snapshot: &Snapshot, condition: &Expr) -> Result
     let mut out = Out::to_standard_error();
     out.table(&table)?;
     out.finish()
-}
-
-fn delete(args: &TableDelete, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let condition = args.condition.read()?;
-    // What forbids the delete forbids the dry run, too.
-    let mut txn = table
-        .begin(&args.branch, commit_info(&args.said))
-        .map_err(failed(path))?;
-    if args.dry_run {
-        let scan = txn.snapshot().scan().filter(condition.into_owned());
-        let n_rows = scan.count().map_err(failed(path))?;
-        return summarise(path, &[("rows to delete", n_rows.to_string())]);
-    }
-    let n_rows = txn.delete_where(&condition).map_err(failed(path))?;
-    let mut facts = vec![("rows deleted", n_rows.to_string())];
-    if !txn.is_empty() {
-        let committed = txn.commit().map_err(failed(path))?;
-        facts.push(("commit", committed.commit.to_string()));
-    }
-    summarise(path, &facts)
 }
 
 fn info(args: &TableInfo, places: &dyn Places) -> Result<(), Failure> {
@@ -438,12 +281,18 @@ fn branch(args: &TableBranch, places: &dyn Places) -> Result<(), Failure> {
     let table = open_table(&args.table, places)?;
     let info = commit_info(&args.said);
     if let Some(name) = &args.name {
-        let done = match args.delete {
-            true => table.delete_branch(name, &info).map(|()| "deleted"),
-            false => table.create_branch(name, &args.at, &info).map(|()| "made"),
+        let made = match args.delete {
+            true => table.delete_branch(name, &info).map(|()| None),
+            false => {
+                let made = table.create_branch(name, &args.at, &info);
+                made.and_then(|()| table.at(name)).map(Some)
+            }
         };
-        let done = done.map_err(failed(path))?;
-        return summarise(path, &[("branch", name.clone()), ("is", done.to_owned())]);
+        let commit = made.map_err(failed(path))?.map(|it| it.id().to_string());
+        let done = if args.delete { "deleted" } else { "made" };
+        let document = json!({"branch": name, "is": done, "commit": commit});
+        let facts = [("branch", name.clone()), ("is", done.to_owned())];
+        return show_done(path, args.json, &document, &facts);
     }
     let branches = table.branches().map_err(failed(path))?;
     let mut out = Out::new();
@@ -479,8 +328,11 @@ fn tag(args: &TableTag, places: &dyn Places) -> Result<(), Failure> {
     let table = open_table(&args.table, places)?;
     if let Some(name) = &args.name {
         let tagged = table.tag(name, &args.at, &commit_info(&args.said));
-        tagged.map_err(failed(path))?;
-        return summarise(path, &[("tag", name.clone()), ("of", args.at.clone())]);
+        let commit = tagged.and_then(|()| table.at(&format!("tag:{name}")));
+        let commit = commit.map_err(failed(path))?.id().to_string();
+        let document = json!({"tag": name, "of": args.at, "commit": commit});
+        let facts = [("tag", name.clone()), ("of", args.at.clone())];
+        return show_done(path, args.json, &document, &facts);
     }
     let tags = table.tags().map_err(failed(path))?;
     let mut out = Out::new();
@@ -509,57 +361,6 @@ fn tag(args: &TableTag, places: &dyn Places) -> Result<(), Failure> {
     }
     out.table(&rows)?;
     out.finish()
-}
-
-fn reset(args: &TableReset, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let reset = table.reset(&args.branch, &args.state, &commit_info(&args.said));
-    reset.map_err(failed(path))?;
-    summarise(
-        path,
-        &[("branch", args.branch.clone()), ("at", args.state.clone())],
-    )
-}
-
-fn merge(args: &TableMerge, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let merged = table.merge_with(
-        &args.source,
-        &args.into,
-        overlap_of(args.overlap),
-        &commit_info(&args.said),
-    );
-    let merged = merged.map_err(failed(path))?;
-    let nothing = if merged.was_there { "yes" } else { "no" };
-    summarise(
-        path,
-        &[
-            ("branch", args.into.clone()),
-            ("commit", merged.commit.to_string()),
-            ("was there already", nothing.to_owned()),
-        ],
-    )
-}
-
-fn rebase(args: &TableRebase, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let n_changes = table.rebase_with(
-        &args.branch,
-        &args.onto,
-        overlap_of(args.overlap),
-        &commit_info(&args.said),
-    );
-    let n_changes = n_changes.map_err(failed(path))?;
-    summarise(
-        path,
-        &[
-            ("branch", args.branch.clone()),
-            ("changes", n_changes.to_string()),
-        ],
-    )
 }
 
 fn diff(args: &TableDiff, places: &dyn Places) -> Result<(), Failure> {
@@ -595,40 +396,8 @@ fn diff(args: &TableDiff, places: &dyn Places) -> Result<(), Failure> {
     out.finish()
 }
 
-fn alter(args: &TableAlter, places: &dyn Places) -> Result<(), Failure> {
-    let path = args.table.name();
-    let table = open_table(&args.table, places)?;
-    let mut txn = table
-        .begin(&args.branch, commit_info(&args.said))
-        .map_err(failed(path))?;
-    let mut changes = Vec::new();
-    changes.extend(args.drop.iter().map(|name| AlterField::drop(name.as_str())));
-    let renames = args.rename.iter();
-    changes.extend(renames.map(|(old, new)| AlterField::rename(old.as_str(), new.as_str())));
-    if let Some(like) = &args.add_like {
-        let schema = Input::open(places, like, &args.text)?.schema();
-        let known = txn.snapshot().schema();
-        let new = schema
-            .fields()
-            .iter()
-            .filter(|field| known.by_name(field.name()).is_none());
-        changes
-            .extend(new.map(|field| AlterField::add(field.as_ref().clone().with_nullable(true))));
-    }
-    if changes.is_empty() {
-        let what = format!("{}: nothing is to be changed", path.display());
-        return Err(Failure::Usage(what));
-    }
-    txn.alter(&changes).map_err(failed(path))?;
-    let committed = txn.commit().map_err(failed(path))?;
-    summarise(
-        path,
-        &[
-            ("changes", changes.len().to_string()),
-            ("commit", committed.commit.to_string()),
-        ],
-    )
-}
+/// Describes a folder that no list shows, since it has no objects.
+const A_FOLDER: &str = "a folder is in its place, so no object can be written there";
 
 fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
@@ -639,20 +408,22 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
     };
     let report = open_table(&args.table, places)?.fsck(depth);
     let report = report.map_err(failed(path))?;
+    let folders = folders_as_refs(&args.table)?;
+    let folders = folders.iter().map(|key| (key.as_str(), A_FOLDER));
+    let findings = report.findings.iter();
+    let findings = findings.map(|it| (it.object.as_str(), it.what.as_str()));
+    let findings: Vec<(&str, &str)> = findings.chain(folders).collect();
     let store = temporaries(&args.table)?;
-    let count = |age: Duration| {
-        let counted = store.as_ref().map(|store| store.count_temporaries(age));
-        let counted = counted.transpose();
-        let counted = counted.map_err(|error| Failure::bad(path, error))?;
-        Ok::<u64, Failure>(counted.unwrap_or(0))
-    };
-    let (n_temporaries, n_old) = (count(Duration::ZERO)?, count(LEFT_AGE)?);
+    let counted = store.map(|store| store.count_all_temporaries(LEFT_AGE));
+    let counted = counted.transpose();
+    let counted = counted.map_err(|error| Failure::bad(path, error))?;
+    let [n_temporaries, n_old] = counted.unwrap_or([0, 0]);
     let mut out = Out::new();
     if args.json {
-        let findings = report.findings.iter();
-        let findings = findings.map(|it| json!({"object": it.object, "what": it.what}));
+        let shown = findings.iter();
+        let shown = shown.map(|(object, what)| json!({"object": object, "what": what}));
         out.document(&json!({
-            "ok": report.findings.is_empty(),
+            "ok": findings.is_empty(),
             "refs": report.refs,
             "pins": report.pins,
             "ended_pins": report.ended_pins,
@@ -663,7 +434,7 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
             "unused_bytes": report.unused_bytes,
             "temporary_files": n_temporaries,
             "temporary_files_left": n_old,
-            "findings": findings.collect::<Vec<_>>(),
+            "findings": shown.collect::<Vec<_>>(),
         }))?;
     } else {
         out.facts(&[
@@ -677,37 +448,17 @@ fn fsck(args: &TableFsck, places: &dyn Places) -> Result<(), Failure> {
             ("temporary files", n_temporaries.to_string()),
             ("of killed writers", n_old.to_string()),
         ])?;
-        for it in &report.findings {
-            out.line(&printable(
-                &format!("{}: {}", it.object, it.what),
-                NAME_CHARS,
-            ))?;
+        for (object, what) in &findings {
+            out.line(&printable(&format!("{object}: {what}"), NAME_CHARS))?;
         }
     }
     out.finish()?;
-    match report.findings.as_slice() {
+    match findings.as_slice() {
         [] => Ok(()),
-        [first, ..] => {
-            let n_findings = report.findings.len();
-            let what = format!(
-                "{n_findings} faults, the first: {}: {}",
-                first.object, first.what
-            );
+        [(object, what), ..] => {
+            let n_findings = findings.len();
+            let what = format!("{n_findings} faults, the first: {object}: {what}");
             Err(Failure::bad(path, what))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn partitions_are_split_outside_of_parentheses() {
-        assert_eq!(
-            split_partitions("day(time), truncate(name, 4);country,"),
-            ["day(time)", "truncate(name, 4)", "country"]
-        );
-        assert!(split_partitions("").is_empty());
     }
 }

@@ -4,12 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tarsia::io::{LocalStore, Store};
+use tarsia_filter::Expr;
+use tarsia_table::meta::names;
 use tarsia_table::{CommitInfo, ErrorKind, Table};
 
-use crate::args::Said;
+use crate::args::{Condition, Said};
 use crate::failure::Failure;
 use crate::place::{Place, Places};
+
+use super::output::{Out, summarise};
 
 /// Digits of a commit that lists show.
 pub(super) const SHOWN_DIGITS: usize = 12;
@@ -40,6 +45,29 @@ pub(super) fn open_table(place: &Place, places: &dyn Places) -> Result<Table, Fa
     Table::open(store).map_err(failed(path))
 }
 
+/// Says what a command did: as one JSON document, or as facts for people.
+pub(super) fn show_done(
+    path: &Path,
+    is_json: bool,
+    document: &Value,
+    facts: &[(&str, String)],
+) -> Result<(), Failure> {
+    if !is_json {
+        return summarise(path, facts);
+    }
+    let mut out = Out::new();
+    out.document(document)?;
+    out.finish()
+}
+
+/// The condition of a command whose rows are given by one, or are all.
+pub(super) fn rows_wanted(condition: Option<&Condition>) -> Result<Expr, Failure> {
+    match condition {
+        Some(condition) => Ok(condition.read()?.into_owned()),
+        None => Ok(Expr::And(Vec::new())),
+    }
+}
+
 /// Age of temporary files that a killed writer left.
 pub(super) const LEFT_AGE: Duration = Duration::from_secs(24 * 3600);
 
@@ -50,6 +78,41 @@ pub(super) fn temporaries(place: &Place) -> Result<Option<LocalStore>, Failure> 
     opened
         .transpose()
         .map_err(|error| Failure::bad(path, error))
+}
+
+/// Folders of a local table in the place of its refs: they are no objects, so no list shows them.
+pub(super) fn folders_as_refs(place: &Place) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let root = place.name();
+    let mut left = vec!["refs".to_owned()];
+    while let (Some(folder), None) = (left.pop(), place.url()) {
+        let path = root.join(&folder);
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Failure::bad(&path, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| Failure::bad(&path, error))?;
+            let kind = entry.file_type();
+            let kind = kind.map_err(|error| Failure::bad(&entry.path(), error))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|_| kind.is_dir()) else {
+                continue;
+            };
+            let key = format!("{folder}/{name}");
+            let is_ref = names::ref_of_key(&key).is_some()
+                || names::tag_of_key(&key).is_some()
+                || names::pin_of_key(&key).is_some()
+                || names::policy_of_key(&key).is_some();
+            match is_ref {
+                true => found.push(key),
+                false => left.push(key),
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The store of a table that is to be made; a folder is made, too.

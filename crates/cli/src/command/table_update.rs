@@ -1,66 +1,60 @@
 //! `tarsia table update`, `add-column` and `compact`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatchIterator;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use serde_json::json;
-use tarsia_filter::Literal;
+use tarsia_filter::{Expr, Literal};
 use tarsia_table::{
-    AlterField, Compact, Compacted, Overlap, Snapshot, Table, Transaction, Unmatched,
+    AlterField, Compact, Compacted, Matched, Snapshot, Table, Transaction, Unmatched, Written,
 };
 
-use crate::args::{Condition, OnOverlap, TableAddColumn, TableCompact, TableUpdate};
+use crate::args::{TableAddColumn, TableCompact, TableUpdate};
 use crate::failure::Failure;
 use crate::place::{Place, Places};
 
 use super::output::{Out, summarise};
 use super::table_input::Input;
-use super::table_open::{commit_info, failed, open_table};
-
-pub(super) fn overlap_of(on_overlap: OnOverlap) -> Overlap {
-    match on_overlap {
-        OnOverlap::Fail => Overlap::Fail,
-        OnOverlap::Source => Overlap::Source,
-        OnOverlap::Target => Overlap::Target,
-    }
-}
+use super::table_open::{commit_info, failed, open_table, rows_wanted, show_done};
 
 /// Outcome of an update.
 struct Updated {
     rows: u64,
     /// Rows of a file that no row of the table matches.
     unmatched: Option<u64>,
+    written: Written,
     commit: Option<String>,
 }
 
 pub(super) fn update(args: &TableUpdate, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
     let table = open_table(&args.table, places)?;
-    let updated = match (&args.condition, &args.by, &args.from) {
-        (Some(condition), None, _) => update_where(args, &table, condition)?,
-        (None, Some(keys), Some(file)) => update_by(args, &table, &keys.0, file, places)?,
-        _ => {
-            let what = format!(
-                "{}: either --set and --where, or --by and --from",
-                path.display()
-            );
+    let updated = match (&args.by, &args.from) {
+        (None, _) => update_where(args, &table, &rows_wanted(args.condition.as_ref())?)?,
+        (Some(keys), Some(file)) => update_by(args, &table, &keys.0, file, places)?,
+        (Some(_), None) => {
+            let what = format!("{}: --by goes with --from", path.display());
             return Err(Failure::Usage(what));
         }
     };
     let Updated {
         rows,
         unmatched,
+        written,
         commit,
     } = updated;
-    if args.json {
-        let mut out = Out::new();
-        let mut document = json!({"rows": rows, "commit": commit, "dry_run": args.dry_run});
-        if let (Some(unmatched), Some(fields)) = (unmatched, document.as_object_mut()) {
-            fields.insert("unmatched".to_owned(), unmatched.into());
-        }
-        out.document(&document)?;
-        return out.finish();
+    let mut document = json!({
+        "branch": args.branch,
+        "commit": commit,
+        "rows": rows,
+        "files": written.files,
+        "bytes": written.bytes,
+        "dry_run": args.dry_run,
+    });
+    if let (Some(unmatched), Some(fields)) = (unmatched, document.as_object_mut()) {
+        fields.insert("unmatched".to_owned(), unmatched.into());
     }
     let what = if args.dry_run {
         "rows to update"
@@ -70,16 +64,11 @@ pub(super) fn update(args: &TableUpdate, places: &dyn Places) -> Result<(), Fail
     let mut facts = vec![(what, rows.to_string())];
     facts.extend(unmatched.map(|it| ("rows of the file left out", it.to_string())));
     facts.extend(commit.map(|commit| ("commit", commit)));
-    summarise(path, &facts)
+    show_done(path, args.json, &document, &facts)
 }
 
-fn update_where(
-    args: &TableUpdate,
-    table: &Table,
-    condition: &Condition,
-) -> Result<Updated, Failure> {
+fn update_where(args: &TableUpdate, table: &Table, condition: &Expr) -> Result<Updated, Failure> {
     let path = args.table.name();
-    let condition = condition.read()?;
     let values: Vec<(&str, Literal)> = args
         .set
         .iter()
@@ -89,19 +78,19 @@ fn update_where(
     let mut txn = txn.map_err(failed(path))?;
     if args.dry_run {
         let scan = txn.snapshot().scan();
-        let rows = scan.filter(condition.into_owned()).count();
+        let rows = scan.filter(condition.clone()).count();
         return Ok(Updated {
             rows: rows.map_err(failed(path))?,
             unmatched: None,
+            written: Written::default(),
             commit: None,
         });
     }
-    let rows = txn
-        .update_where(&condition, &values)
-        .map_err(failed(path))?;
+    let rows = txn.update_where(condition, &values).map_err(failed(path))?;
     Ok(Updated {
         rows,
         unmatched: None,
+        written: txn.written(),
         commit: committed(txn, path)?,
     })
 }
@@ -133,6 +122,7 @@ fn update_by(
     Ok(Updated {
         rows: matched.rows,
         unmatched: args.skip_unmatched.then_some(matched.unmatched),
+        written: txn.written(),
         commit: committed(txn, path)?,
     })
 }
@@ -147,44 +137,136 @@ fn committed(txn: Transaction, path: &Path) -> Result<Option<String>, Failure> {
 
 pub(super) fn add_column(args: &TableAddColumn, places: &dyn Places) -> Result<(), Failure> {
     let path = args.table.name();
-    let usage = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
-    let data_type = args
-        .data_type
-        .parse::<DataType>()
-        .map_err(|error| usage(format!("--type: {error}")))?;
+    let table = open_table(&args.table, places)?;
+    let txn = table.begin(&args.branch, commit_info(&args.said));
+    let mut txn = txn.map_err(failed(path))?;
+    let values = match (&args.from, &args.by) {
+        (Some(file), Some(keys)) => {
+            let wanted = txn.snapshot().arrow_schema();
+            Some(NewValues::open(args, file, &keys.0, &wanted, places)?)
+        }
+        _ => None,
+    };
+    let data_type = match (&args.data_type, &values) {
+        (Some(data_type), _) => data_type.clone(),
+        (None, Some(values)) => values.data_type.clone(),
+        (None, None) => {
+            let what = format!("{}: --type, or --from and --by", path.display());
+            return Err(Failure::Usage(what));
+        }
+    };
     let field = Field::new(&args.name, data_type.clone(), true);
     let alter = match &args.default {
         None => AlterField::add(field),
         Some(value) => {
             let value = value.to_array(&data_type);
-            let value = value.map_err(|error| usage(format!("--default: {error}")))?;
+            let value = value.map_err(|error| {
+                Failure::Usage(format!("{}: --default: {error}", path.display()))
+            })?;
             AlterField::add_with_default(field, value)
         }
     };
-    let table = open_table(&args.table, places)?;
-    let txn = table.begin(&args.branch, commit_info(&args.said));
-    let mut txn = txn.map_err(failed(path))?;
     txn.alter(&[alter]).map_err(failed(path))?;
+    let matched = values
+        .map(|values| values.put(args, &mut txn))
+        .transpose()?;
+    let written = txn.written();
     let commit = match args.dry_run {
         true => None,
         false => Some(txn.commit().map_err(failed(path))?.commit.to_string()),
     };
-    if args.json {
-        let mut out = Out::new();
-        out.document(&json!({
-            "column": args.name,
-            "type": data_type.to_string(),
-            "commit": commit,
-            "dry_run": args.dry_run,
-        }))?;
-        return out.finish();
-    }
+    let rows = matched.map(|it| it.rows);
+    let document = json!({
+        "branch": args.branch,
+        "commit": commit,
+        "column": args.name,
+        "type": data_type.to_string(),
+        "rows": rows.unwrap_or(0),
+        "files": written.files,
+        "bytes": written.bytes,
+        "unmatched": matched.map_or(0, |it| it.unmatched),
+        "dry_run": args.dry_run,
+    });
     let mut facts = vec![
         ("column", args.name.clone()),
         ("type", data_type.to_string()),
     ];
+    let what = if args.dry_run {
+        "rows to update"
+    } else {
+        "rows updated"
+    };
+    facts.extend(rows.map(|rows| (what, rows.to_string())));
+    if args.skip_unmatched {
+        let unmatched = matched.map_or(0, |it| it.unmatched);
+        facts.push(("rows of the file left out", unmatched.to_string()));
+    }
     facts.extend(commit.map(|commit| ("commit", commit)));
-    summarise(path, &facts)
+    show_done(path, args.json, &document, &facts)
+}
+
+/// Values of a new column, in a file.
+struct NewValues<'a> {
+    file: &'a Path,
+    input: Input,
+    keys: &'a [String],
+    /// Places of the keys and of the column in the file.
+    places: Vec<usize>,
+    data_type: DataType,
+}
+
+impl<'a> NewValues<'a> {
+    fn open(
+        args: &TableAddColumn,
+        file: &'a Place,
+        keys: &'a [String],
+        wanted: &SchemaRef,
+        places: &dyn Places,
+    ) -> Result<Self, Failure> {
+        // Columns of CSV and JSON lines are read with the types that are asked for.
+        let mut fields: Vec<FieldRef> = wanted.fields().iter().cloned().collect();
+        if let Some(data_type) = &args.data_type {
+            fields.push(Arc::new(Field::new(&args.name, data_type.clone(), true)));
+        }
+        let wanted = Arc::new(Schema::new(fields));
+        let input = Input::open_for(places, file, &args.text, &wanted)?;
+        let schema = input.schema();
+        let place = |name: &String| {
+            schema.index_of(name).map_err(|_| {
+                let (file, name) = (file.name().display(), name.escape_debug());
+                Failure::Usage(format!("{file}: no column `{name}`"))
+            })
+        };
+        let mut columns = keys.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let column = place(&args.name)?;
+        columns.push(column);
+        Ok(Self {
+            file: file.name(),
+            data_type: schema.field(column).data_type().clone(),
+            input,
+            keys,
+            places: columns,
+        })
+    }
+
+    /// Gives the rows of the table the values, or counts them.
+    fn put(self, args: &TableAddColumn, txn: &mut Transaction) -> Result<Matched, Failure> {
+        let schema = self.input.schema().project(&self.places);
+        let schema = schema.map_err(|error| Failure::bad(self.file, error))?;
+        let places = self.places;
+        let batches = self.input.map(|batch| batch?.project(&places));
+        let reader = RecordBatchIterator::new(batches, Arc::new(schema));
+        let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
+        let unmatched = match args.skip_unmatched {
+            true => Unmatched::Skip,
+            false => Unmatched::Fail,
+        };
+        let matched = match args.dry_run {
+            true => txn.count_by(&keys, reader, unmatched),
+            false => txn.update_by(&keys, reader, unmatched),
+        };
+        matched.map_err(failed(self.file))
+    }
 }
 
 pub(super) fn compact(args: &TableCompact, places: &dyn Places) -> Result<(), Failure> {

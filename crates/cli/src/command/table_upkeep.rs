@@ -13,8 +13,8 @@ use crate::shown::printable;
 
 use super::output::{NAME_CHARS, Out, SHOWN_CHARS, new_table, summarise};
 use super::table_open::{
-    LEFT_AGE, SHOWN_DIGITS, check_place, commit_info, failed, new_store, open_table, temporaries,
-    time_text,
+    LEFT_AGE, SHOWN_DIGITS, check_place, commit_info, failed, new_store, open_table, show_done,
+    temporaries, time_text,
 };
 
 pub(super) fn gc(args: &TableGc, places: &dyn Places) -> Result<(), Failure> {
@@ -132,7 +132,13 @@ pub(super) fn unpin(args: &TableUnpin, places: &dyn Places) -> Result<(), Failur
     })?;
     let table = open_table(&args.table, places)?;
     table.unpin(&id).map_err(failed(path))?;
-    summarise(path, &[("pin removed", id.to_string())])
+    let document = json!({"id": id.to_string(), "is": "removed"});
+    show_done(
+        path,
+        args.json,
+        &document,
+        &[("pin removed", id.to_string())],
+    )
 }
 
 fn rule_of(rule: BranchRule) -> Rule {

@@ -28,6 +28,7 @@ mod run;
 #[cfg(unix)]
 mod sql;
 mod tables;
+mod tables_json;
 mod text_files;
 mod types;
 #[cfg(unix)]

@@ -102,7 +102,7 @@ fn has_inside(data_type: &DataType, path: &str) -> bool {
     }
 }
 
-/// The type that has this name.
+/// The type that has this name, in any case.
 ///
 /// # Errors
 /// There is none; the text says which there are.
@@ -114,7 +114,8 @@ fn has_inside(data_type: &DataType, path: &str) -> bool {
 /// assert!(parse_type("int128").unwrap_err().contains("no type `int128`"));
 /// ```
 pub fn parse_type(name: &str) -> Result<DataType, String> {
-    let unknown = || format!("no type `{name}`; there are {TYPE_NAMES}");
+    let asked = name;
+    let unknown = || format!("no type `{asked}`; there are {TYPE_NAMES}");
     let timestamp = |unit: &str, zone: Option<&str>| {
         let unit = match unit {
             "s" => TimeUnit::Second,
@@ -125,8 +126,9 @@ pub fn parse_type(name: &str) -> Result<DataType, String> {
         };
         Ok(DataType::Timestamp(unit, zone.map(Into::into)))
     };
-    Ok(match name {
-        "bool" => DataType::Boolean,
+    let name = name.to_ascii_lowercase();
+    Ok(match name.as_str() {
+        "bool" | "boolean" => DataType::Boolean,
         "int8" => DataType::Int8,
         "int16" => DataType::Int16,
         "int32" => DataType::Int32,
@@ -146,7 +148,7 @@ pub fn parse_type(name: &str) -> Result<DataType, String> {
                     None => timestamp(unit, None),
                 };
             }
-            decimal(name).ok_or_else(unknown)?
+            decimal(&name).ok_or_else(unknown)?
         }
     })
 }
@@ -175,9 +177,11 @@ mod tests {
             parse_type("decimal(38, 0)"),
             Ok(DataType::Decimal128(38, 0))
         );
+        assert_eq!(parse_type("Int64"), Ok(DataType::Int64));
+        assert_eq!(parse_type("Boolean"), Ok(DataType::Boolean));
         for wrong in [
             "",
-            "Int64",
+            "Int65",
             "timestamp",
             "timestamp-us-",
             "decimal",

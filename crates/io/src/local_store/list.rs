@@ -247,21 +247,26 @@ impl<F: FileSystem + Clone> Folder<F> {
                 _ => {}
             }
             for name in found {
-                let path = self.root().join(&folder).join(&name);
-                let is_old = age.is_zero()
-                    || self.files.state(&path).is_ok_and(|state| {
-                        let written = state.modified;
-                        written.is_some_and(|written| {
-                            now.duration_since(written).is_ok_and(|since| since >= age)
-                        })
-                    });
-                if is_old {
-                    let folder = folder.clone();
-                    left.push(Left { folder, name });
+                let folder = folder.clone();
+                let found = Left { folder, name };
+                if self.is_old(&found, now, age) {
+                    left.push(found);
                 }
             }
         }
         Ok(left)
+    }
+
+    /// Whether a temporary file was not written to for a time before `now`.
+    pub(super) fn is_old(&self, left: &Left, now: SystemTime, age: Duration) -> bool {
+        let path = self.root().join(&left.folder).join(&left.name);
+        age.is_zero()
+            || self.files.state(&path).is_ok_and(|state| {
+                let written = state.modified;
+                written.is_some_and(|written| {
+                    now.duration_since(written).is_ok_and(|since| since >= age)
+                })
+            })
     }
 
     fn remove_temporary(&self, path: &Path, folder: &str, name: &OsStr) -> Result<u64, StoreError> {

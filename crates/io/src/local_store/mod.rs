@@ -112,6 +112,19 @@ impl<F: FileSystem + Clone + 'static> LocalStore<F> {
         Ok(left.len() as u64)
     }
 
+    /// Counts temporary files of both kinds in one walk: all, and those that [`LocalStore::remove_temporaries`] would
+    /// remove, by this machine's clock. Writes nothing.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn count_all_temporaries(&self, age: Duration) -> Result<[u64; 2], StoreError> {
+        let now = SystemTime::now();
+        let all = self.folder.temporaries(now, Duration::ZERO);
+        let all = all.map_err(|error| error.during(StoreOperation::List))?;
+        let old = all.iter().filter(|left| self.folder.is_old(left, now, age));
+        Ok([all.len() as u64, old.count() as u64])
+    }
+
     /// Runs a step when the future is polled.
     fn later<T: Send + 'static>(
         &self,

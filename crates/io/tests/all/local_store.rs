@@ -148,6 +148,8 @@ fn temporary_files_are_never_listed_and_removed_by_age() {
     // Its writer is alive.
     let upload = block_on(store.upload("a/c")).unwrap();
     assert_eq!(store.count_temporaries(hour).unwrap(), 1);
+    let counts = store.count_all_temporaries(hour).unwrap();
+    assert_eq!(counts, [n_before + 1, 1]);
     assert_eq!(
         store.count_temporaries(Duration::ZERO).unwrap(),
         n_before + 1

@@ -23,6 +23,7 @@ impl Table {
     /// [`ErrorKind::Exists`], [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`] for a name that is refused,
     /// [`ErrorKind::TooOld`] for a state that garbage collection may be about to delete, [`ErrorKind::Unknown`].
     pub fn create_branch(&self, name: &str, state: &str, info: &CommitInfo) -> Result<()> {
+        names::check_new_branch(name)?;
         let commit = self.resolve(state)?;
         self.check_nameable(commit, state)?;
         let source = self.head(state).is_ok().then(|| state.to_owned());

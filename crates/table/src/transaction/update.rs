@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -11,20 +11,25 @@ use arrow_schema::{ArrowError, FieldRef, SchemaRef};
 use arrow_select::interleave::interleave;
 use tarsia::{RowSelection, RowSet};
 use tarsia_filter::{Expr, Literal};
-use tarsia_table_meta::{FieldId, FileId, Partition, TableField};
+use tarsia_table_meta::{Entry, FieldId, FileId, Partition, TableField};
 
+use super::in_order::{Emit, Piece, in_order, threads_for};
 use super::{FoundRows, Transaction};
 use crate::error::{Error, Result};
 use crate::origins::{names_of, segments};
 use crate::plan::PlannedFile;
 use crate::project::{Projection, fields_of};
 use crate::scan::{FILE_COLUMN, Origin, POSITION_COLUMN, matching_rows};
+use crate::snapshot::Snapshot;
 use crate::spec::AlterField;
 use crate::table_file::{ReadOptions, TableFile};
 use crate::update::{UpdateFields, UpdateWriter};
 
 /// Rows of a piece of values that are all the same.
 const PIECE_ROWS: usize = 65_536;
+
+/// Rows whose values one thread computes; files of more are split.
+const TASK_ROWS: u64 = 1 << 18;
 
 /// Rows of a file that were first written to one file.
 struct Unit {
@@ -185,8 +190,9 @@ impl Transaction {
     }
 
     /// Adds a field behind the others, with values that are computed from other columns: `values` gets batches of
-    /// these columns and returns as many values. Rows that others add meanwhile have null. No data file is read beyond
-    /// these columns, and none is written. Returns the number of rows.
+    /// these columns and returns as many values. It is called on several threads at once, in any order. Rows that
+    /// others add meanwhile have null. No data file is read beyond these columns, and none is written. Returns the
+    /// number of rows.
     ///
     /// # Errors
     /// As [`Transaction::alter`] and [`Transaction::update_column`].
@@ -194,7 +200,7 @@ impl Transaction {
         &mut self,
         field: impl Into<FieldRef>,
         columns: &[&str],
-        values: impl FnMut(&RecordBatch) -> Result<ArrayRef, ArrowError>,
+        values: impl Fn(&RecordBatch) -> Result<ArrayRef, ArrowError> + Sync,
     ) -> Result<u64> {
         let field: FieldRef = field.into();
         let projection = self.projection(columns)?;
@@ -203,7 +209,8 @@ impl Transaction {
     }
 
     /// Gives all rows of the state in view new values of a field, computed from columns (of which the field may be
-    /// one): `values` gets batches of these columns and returns as many values. Returns the number of rows.
+    /// one): `values` gets batches of these columns and returns as many values. It is called on several threads at
+    /// once, in any order. Returns the number of rows.
     ///
     /// The commit is refused if others meanwhile changed values of the field or of these columns.
     ///
@@ -215,7 +222,7 @@ impl Transaction {
         &mut self,
         name: &str,
         columns: &[&str],
-        values: impl FnMut(&RecordBatch) -> Result<ArrayRef, ArrowError>,
+        values: impl Fn(&RecordBatch) -> Result<ArrayRef, ArrowError> + Sync,
     ) -> Result<u64> {
         let projection = self.projection(columns)?;
         self.update_all(name, &projection, values)
@@ -230,7 +237,7 @@ impl Transaction {
         &mut self,
         name: &str,
         projection: &Projection,
-        mut values: impl FnMut(&RecordBatch) -> Result<ArrayRef, ArrowError>,
+        values: impl Fn(&RecordBatch) -> Result<ArrayRef, ArrowError> + Sync,
     ) -> Result<u64> {
         let of = self.update_fields(&[name])?;
         let files = self.snapshot.plan(None)?.into_iter();
@@ -240,45 +247,28 @@ impl Transaction {
         for planned in &files {
             self.note_reads(&ids, planned);
         }
-        let units = self.units(&files)?;
-        let options = ReadOptions {
-            has_names: true,
-            ..ReadOptions::default()
+        let tasks = tasks_of(self.units(&files)?, TASK_ROWS);
+        let compute = Compute {
+            snapshot: &self.snapshot,
+            of: &of,
+            projection,
+            live: Mutex::default(),
         };
-        let mut n_rows = 0;
-        let mut entries = Vec::new();
-        let partition = |unit: &Unit| unit.planned.entry.partition.clone();
-        for of_partition in units.chunk_by(|one, other| partition(one) == partition(other)) {
-            let Some(first) = of_partition.first() else {
-                continue;
-            };
-            let mut writers = Writers::new(&of, &partition(first));
-            let mut live: HashMap<FileId, RowSelection> = HashMap::new();
-            for unit in of_partition {
-                let planned = &*unit.planned;
-                let is_plain = planned.entry.origins.is_empty();
-                let rows = match live.get(&planned.entry.file) {
-                    Some(rows) => rows.clone(),
-                    None => TableFile::live(&self.snapshot, planned)?,
-                };
-                writers.begin(unit.origin, is_plain)?;
-                let file = TableFile::open(&self.snapshot, planned)?;
-                let mut scan = file.scan(projection, rows.within(unit.rows.clone()), options)?;
-                while let Some(rows) = scan.next_rows(projection)? {
-                    let column = values(&rows.batch)?;
-                    of.check(std::slice::from_ref(&column), rows.batch.num_rows())?;
-                    if let Some(names) = &rows.names {
-                        writers.write(&names.positions, &[column])?;
-                    }
-                    n_rows += rows.batch.num_rows() as u64;
-                }
-                writers.end(is_plain.then_some(planned.entry.rows))?;
-                if !is_plain {
-                    live.insert(planned.entry.file, rows);
-                }
-            }
-            entries.extend(writers.finish()?);
-        }
+        let mut sink = Sink::new(&of);
+        let work = |task: usize, emit: Emit<'_, Computed>| match tasks.get(task) {
+            Some(task) => compute.values(task, &values, emit),
+            None => Ok(()),
+        };
+        in_order(
+            tasks.len(),
+            threads_for(tasks.len()),
+            work,
+            |task, computed| match tasks.get(task) {
+                Some(task) => sink.take(task, computed),
+                None => Ok(()),
+            },
+        )?;
+        let (entries, n_rows) = sink.finish()?;
         self.updated.extend(entries);
         Ok(n_rows)
     }
@@ -348,6 +338,161 @@ impl Transaction {
     }
 }
 
+/// Rows of a unit whose values are computed by one thread.
+struct Task {
+    unit: Arc<Unit>,
+    /// The place of the unit among all.
+    number: usize,
+    rows: Range<u64>,
+    is_last: bool,
+}
+
+/// Splits units of many rows.
+fn tasks_of(units: Vec<Unit>, rows_max: u64) -> Vec<Task> {
+    let mut tasks = Vec::with_capacity(units.len());
+    for (number, unit) in units.into_iter().enumerate() {
+        let unit = Arc::new(unit);
+        let mut start = unit.rows.start;
+        loop {
+            let end = unit.rows.end.min(start.saturating_add(rows_max));
+            let is_last = end >= unit.rows.end;
+            tasks.push(Task {
+                unit: unit.clone(),
+                number,
+                rows: start..end,
+                is_last,
+            });
+            if is_last {
+                break;
+            }
+            start = end;
+        }
+    }
+    tasks
+}
+
+/// New values of some rows.
+struct Computed {
+    positions: UInt64Array,
+    column: ArrayRef,
+}
+
+/// Parts that threads share which compute values.
+struct Compute<'a> {
+    snapshot: &'a Snapshot,
+    of: &'a UpdateFields,
+    projection: &'a Projection,
+    /// Rows of files that several tasks are about.
+    live: Mutex<HashMap<FileId, RowSelection>>,
+}
+
+impl Compute<'_> {
+    fn values(
+        &self,
+        task: &Task,
+        values: &(impl Fn(&RecordBatch) -> Result<ArrayRef, ArrowError> + Sync),
+        emit: Emit<'_, Computed>,
+    ) -> Result<()> {
+        let options = ReadOptions {
+            has_names: true,
+            ..ReadOptions::default()
+        };
+        let rows = self.live(task)?.within(task.rows.clone());
+        let file = TableFile::open(self.snapshot, &task.unit.planned)?;
+        let mut scan = file.scan(self.projection, rows, options)?;
+        while let Some(rows) = scan.next_rows(self.projection)? {
+            let column = values(&rows.batch)?;
+            (self.of).check(std::slice::from_ref(&column), rows.batch.num_rows())?;
+            let Some(names) = &rows.names else {
+                return Err(Error::corrupt("rows without positions"));
+            };
+            let positions = names.positions.clone();
+            let bytes = column.get_array_memory_size() + positions.get_array_memory_size();
+            let value = Computed { positions, column };
+            if !emit(Piece { value, bytes }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the task's file that are not deleted.
+    fn live(&self, task: &Task) -> Result<RowSelection> {
+        let planned = &*task.unit.planned;
+        let known = || self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = known().get(&planned.entry.file) {
+            return Ok(rows.clone());
+        }
+        let rows = TableFile::live(self.snapshot, planned)?;
+        let is_only = task.rows == (0..planned.entry.rows);
+        if !is_only {
+            known().insert(planned.entry.file, rows.clone());
+        }
+        Ok(rows)
+    }
+}
+
+/// Writes computed values, which come in the order of the tasks.
+struct Sink<'a> {
+    of: &'a UpdateFields,
+    writers: Option<(Partition, Writers)>,
+    /// The unit whose values are written.
+    begun: Option<usize>,
+    entries: Vec<Entry>,
+    n_rows: u64,
+}
+
+impl<'a> Sink<'a> {
+    fn new(of: &'a UpdateFields) -> Self {
+        Self {
+            of,
+            writers: None,
+            begun: None,
+            entries: Vec::new(),
+            n_rows: 0,
+        }
+    }
+
+    fn take(&mut self, task: &Task, computed: Option<Computed>) -> Result<()> {
+        let entry = &task.unit.planned.entry;
+        let is_plain = entry.origins.is_empty();
+        let known = self.writers.take();
+        let (known, others) = match known {
+            Some(known) if known.0 == entry.partition => (Some(known), None),
+            other => (None, other),
+        };
+        if let Some((_, writers)) = others {
+            self.entries.extend(writers.finish()?);
+        }
+        let new = || {
+            (
+                entry.partition.clone(),
+                Writers::new(self.of, &entry.partition),
+            )
+        };
+        let (_, writers) = self.writers.insert(known.unwrap_or_else(new));
+        if self.begun != Some(task.number) {
+            self.begun = Some(task.number);
+            writers.begin(task.unit.origin, is_plain)?;
+        }
+        match computed {
+            Some(Computed { positions, column }) => {
+                self.n_rows += positions.len() as u64;
+                writers.write(&positions, &[column])
+            }
+            None if task.is_last => writers.end(is_plain.then_some(entry.rows)),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<(Vec<Entry>, u64)> {
+        if let Some((_, writers)) = self.writers.take() {
+            self.entries.extend(writers.finish()?);
+        }
+        Ok((self.entries, self.n_rows))
+    }
+}
+
 /// Writers of the update files of a partition: dense and sparse targets lie in different files.
 pub(super) struct Writers {
     dense: UpdateWriter,
@@ -387,7 +532,7 @@ impl Writers {
         }
     }
 
-    pub(super) fn finish(self) -> Result<Vec<tarsia_table_meta::Entry>> {
+    pub(super) fn finish(self) -> Result<Vec<Entry>> {
         let mut entries = self.dense.finish()?;
         entries.extend(self.sparse.finish()?);
         Ok(entries)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_schema::{DataType, Field};
 use tarsia_filter::{Literal, col};
 use tarsia_table::meta::EntryKind;
@@ -280,4 +280,60 @@ fn values_and_rows_that_do_not_fit_are_refused() {
     };
     let error = txn.update_column("n", &[], texts).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn columns_are_computed_on_threads_in_the_order_of_rows() {
+    // A file whose rows several threads compute, files of one thread each, and rows that were deleted.
+    let table = table(&["truncate(t, 1)"]);
+    let large: Vec<(i64, &str)> = (0..600_000).map(|n| (n, "a")).collect();
+    append(&table, "main", &large);
+    for first in 0..20 {
+        let rows: Vec<(i64, &str)> = (0..50)
+            .map(|n| (600_000 + first * 50 + n, ["a", "b"][n as usize % 2]))
+            .collect();
+        append(&table, "main", &rows);
+    }
+    let mut txn = begin(&table, "main");
+    assert_eq!(
+        txn.delete_where(&col("n").between(250_000, 270_000))
+            .unwrap(),
+        20_001
+    );
+    txn.commit().unwrap();
+    let calls = std::sync::Mutex::new(std::collections::HashSet::new());
+    let mut txn = begin(&table, "main");
+    let new = Field::new("twice", DataType::Int64, true);
+    let n_rows = txn.add_column(new, &["n"], |batch| {
+        calls.lock().unwrap().insert(std::thread::current().id());
+        let numbers = batch.column(0).as_primitive::<Int64Type>();
+        Ok(Arc::new(numbers.unary::<_, Int64Type>(|n| n * 2)) as ArrayRef)
+    });
+    assert_eq!(n_rows.unwrap(), 601_000 - 20_001);
+    let n_threads = calls.lock().unwrap().len();
+    let is_parallel = std::thread::available_parallelism().unwrap().get() > 1;
+    assert!(!is_parallel || n_threads > 1, "{n_threads}");
+    // One update file for each partition.
+    let written = txn.written();
+    assert_eq!(written.files, 2);
+    txn.commit().unwrap();
+    let scan = table.at("main").unwrap().scan().columns(&["n", "twice"]);
+    let mut n_rows = 0;
+    for batch in scan.build().unwrap() {
+        let batch = batch.unwrap();
+        let [n, twice] = [0, 1].map(|i| batch.column(i).as_primitive::<Int64Type>().clone());
+        assert_eq!(twice.null_count(), 0);
+        assert_eq!(n.unary::<_, Int64Type>(|n| n * 2).values(), twice.values());
+        n_rows += batch.num_rows();
+    }
+    assert_eq!(n_rows, 601_000 - 20_001);
+    let mut txn = begin(&table, "main");
+    let wrong = txn.update_column("twice", &["n"], |batch| {
+        let numbers = batch.column(0).as_primitive::<Int64Type>();
+        match numbers.value(0) >= 300_000 {
+            true => Err(arrow_schema::ArrowError::ComputeError("too large".into())),
+            false => Ok(Arc::new(numbers.clone()) as ArrayRef),
+        }
+    });
+    assert!(wrong.unwrap_err().to_string().contains("too large"));
 }
