@@ -91,7 +91,7 @@ pub(super) fn leaves(
         let zones = copied("column.zones", record.zones);
         let blooms = copied("column.blooms", record.blooms);
         let meta: Step<ColumnMeta> = ColumnMeta::load(record, bounds, |range| hand.get(range));
-        let all = || -> Step<(ColumnMeta, Option<Vec<u8>>, Option<Vec<u8>>)> {
+        let all = || -> Step<(ColumnMeta, [Option<Vec<u8>>; 2])> {
             let (meta, zones, blooms) = (meta?, zones?, blooms?);
             if let Some(zones) = &zones {
                 ZoneMap::check(zones).map_err(while_reading)?;
@@ -99,12 +99,12 @@ pub(super) fn leaves(
             if let Some(blooms) = &blooms {
                 check_blooms(&meta, blooms).map_err(while_reading)?;
             }
-            Ok((meta, zones, blooms))
+            Ok((meta, [zones, blooms]))
         };
         all().map_err(|stop: Stop| stop.map(|error| error.in_column(name)))
     })?;
     let mut leaves = Vec::with_capacity(names.len());
-    for (number, (name, (meta, zones, blooms))) in (0..).zip(names.iter().zip(metas)) {
+    for (number, (name, (meta, [zones, blooms]))) in (0..).zip(names.iter().zip(metas)) {
         let record = &table.columns[number as usize];
         let has_pages = !meta.pages.is_empty() || !meta.shared_pages.is_empty();
         if has_pages && digest_of(number, &meta) != record.digest {

@@ -351,10 +351,7 @@ fn changed_zones_are_not_copied() {
     let (range, _) = lies.record(&["x"]);
     let record = NodeRecord::parse(&lies.bytes[range]).unwrap();
     let zones = record.column.unwrap().zones.expect("zones");
-    let (start, end) = (
-        zones.place as usize,
-        (zones.place + u64::from(zones.length)) as usize,
-    );
+    let (start, end) = (zones.place as usize, (zones.place + zones.length) as usize);
     let mut bytes = lies.bytes.clone();
     bytes[end - 12] ^= 1;
     let crc = tarsia_metadata::crc32c(&[&bytes[start..start + 4], &bytes[start + 8..end]]);
