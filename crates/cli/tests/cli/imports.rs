@@ -210,7 +210,7 @@ fn files_without_a_header_and_files_of_many_columns_of_one_name() {
     let one = folder.run(&["scan", "o.tarsia", "--columns", "column 9", "--json"]);
     assert_eq!(one.ok(), "{\"column 9\":9}\n");
     let line = folder.run(&["scan", "o.tarsia", "--columns", "x"]).fails(2);
-    assert!(line.contains("the path x"), "{line}");
+    assert!(line.contains("are named x"), "{line}");
 }
 
 #[test]
