@@ -20,7 +20,7 @@ const NO_LIMITS_GIVEN: Limits = Limits {
 
 /// Rows of a file of any format.
 pub(super) enum Input {
-    Tarsia(tarsia::Scan),
+    Tarsia(Box<tarsia::Scan>),
     Other(Box<Source>, Budget),
 }
 
@@ -40,7 +40,7 @@ impl Input {
             }
             None => {
                 let scan = open(places, place)?.scan().build();
-                scan.map(Self::Tarsia)
+                scan.map(|scan| Self::Tarsia(Box::new(scan)))
                     .map_err(|error| Failure::of_tarsia(place.name(), &error))
             }
         }
