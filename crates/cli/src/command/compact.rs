@@ -31,6 +31,10 @@ pub(super) fn compact(args: &Compact, places: &dyn Places) -> Result<(), Failure
             true => own.with_strict_erasure(),
             false => own.with_erasure(column.level),
         };
+        let own = match column.blooms {
+            true => own.with_blooms(true),
+            false => own,
+        };
         options = options.with_column(&column.name, own);
     }
     let destination = Destination::open(places, &args.output, &args.input)?;

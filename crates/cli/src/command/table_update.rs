@@ -232,10 +232,18 @@ impl<'a> NewValues<'a> {
         let input = Input::open_for(places, file, &args.text, &wanted)?;
         let schema = input.schema();
         let place = |name: &String| {
-            schema.index_of(name).map_err(|_| {
-                let (file, name) = (file.name().display(), name.escape_debug());
-                Failure::Usage(format!("{file}: no column `{name}`"))
-            })
+            let mut of_name = (0..)
+                .zip(schema.fields())
+                .filter(|(_, it)| it.name() == name);
+            let (first, second) = (of_name.next(), of_name.next());
+            let (file, name) = (file.name().display(), name.escape_debug());
+            match (first, second) {
+                (Some((place, _)), None) => Ok(place),
+                (None, _) => Err(Failure::Usage(format!("{file}: no column `{name}`"))),
+                _ => Err(Failure::Usage(format!(
+                    "{file}: several columns are named `{name}`"
+                ))),
+            }
         };
         let mut columns = keys.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let column = place(&args.name)?;

@@ -51,6 +51,9 @@ pub struct AuditedColumn {
     /// Whether it says that erasures leave nothing of its values
     /// ([`ColumnOptions::with_strict_erasure`](crate::ColumnOptions::with_strict_erasure)).
     pub strict: bool,
+    /// Whether it has bloom filters ([`ColumnOptions::with_blooms`](crate::ColumnOptions::with_blooms)): bits of the
+    /// values that it holds.
+    pub blooms: bool,
     /// The residue: what erasures leave that may depend on erased values: of a column at level 2, whether rows are
     /// erased or not. Nothing of a strict column whose pages are stored as those of strict columns are.
     pub residue: Vec<Residue>,
@@ -140,6 +143,7 @@ pub(super) fn audit(file: &Arc<OpenFile>) -> Result<Audit> {
                 false => Vec::new(),
             },
             strict: is_strict(file, &column)?,
+            blooms: column.blooms.is_some(),
             residue: match is_erased {
                 true => residue_of(file, &column)?,
                 false => Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tarsia_compliance::RowSet;
 use tarsia_io::{ExclusiveFile, OnBusy};
@@ -147,7 +148,7 @@ impl Eraser {
                 let what = "the file is still read by clones of it or by scans";
                 Error::new(ErrorKind::InvalidInput, what)
             };
-            let mut locked = Arc::into_inner(locked).ok_or_else(in_use)?;
+            let mut locked = only_one(locked).ok_or_else(in_use)?;
             if plan.is_empty() {
                 publish()?;
                 return Ok(plan.into_report());
@@ -156,6 +157,18 @@ impl Eraser {
         };
         commit().map_err(|error| error.in_file(&name))
     }
+}
+
+/// Longest wait for threads that let go of a file. A scan may be dropped while others decode rows of it.
+const RELEASE_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// The file, if nobody else has it: threads that decoded the last rows of a scan may have it for a moment longer.
+fn only_one<T>(locked: Arc<T>) -> Option<T> {
+    let begun = Instant::now();
+    while Arc::strong_count(&locked) > 1 && begun.elapsed() < RELEASE_TIME_MAX {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Arc::into_inner(locked)
 }
 
 /// Error of [`Eraser::open`] for a record that was not published.

@@ -228,9 +228,14 @@ impl Schedule {
             });
             self.next_row = end;
             if self.ahead > 1 {
-                let (job, task) = (self.job.clone(), task.clone());
+                // A task that no thread has begun when the scan is dropped must not keep the file open.
+                let (job, waiting) = (Arc::downgrade(&self.job), Arc::downgrade(&task));
                 let threads = self.job.file.session.threads.clone();
-                threads.spawn(move || task.run(&job));
+                threads.spawn(move || {
+                    if let (Some(job), Some(task)) = (job.upgrade(), waiting.upgrade()) {
+                        task.run(&job);
+                    }
+                });
             }
             self.pending.push_back(task);
         }

@@ -159,3 +159,46 @@ fn readers_during_erasures_see_one_state_or_that_it_changed() {
     let counts = [n_answers, n_changed, n_busy].map(AtomicUsize::into_inner);
     assert!(counts[0] > 20, "{counts:?}");
 }
+
+/// Threads of a scan may have the file for a moment after the last batch, and those that did not begin their part do
+/// not have it at all.
+#[test]
+fn an_erasure_does_not_fail_for_scans_that_have_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.tarsia");
+    let batch = table();
+    write(&path, &batch);
+    let threads = OpenOptions::new();
+    for round in 0..60 {
+        let eraser = Eraser::open(&path, OnBusy::Refuse, threads.clone()).unwrap();
+        let mut scan = eraser.file().scan().batch_rows(100).build().unwrap();
+        // To its end, and left in the middle.
+        match round % 2 {
+            0 => drop(scan.by_ref().count()),
+            _ => drop(scan.next()),
+        }
+        drop(scan);
+        let plan = eraser.plan(&rows_of(round), ErasureLevel::Erase).unwrap();
+        eraser.commit(plan).unwrap();
+    }
+    // A clone that is dropped soon is waited for, one that stays is not.
+    let eraser = || Eraser::open(&path, OnBusy::Refuse, threads.clone()).unwrap();
+    let nothing = |eraser: &Eraser| {
+        eraser
+            .plan(&RowSet::default(), ErasureLevel::Erase)
+            .unwrap()
+    };
+    let first = eraser();
+    let (clone, plan) = (first.file().clone(), nothing(&first));
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(clone);
+    });
+    first.commit(plan).unwrap();
+    other.join().unwrap();
+    let held = eraser();
+    let (clone, plan) = (held.file().clone(), nothing(&held));
+    let refused = held.commit(plan).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+    drop(clone);
+}

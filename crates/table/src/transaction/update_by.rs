@@ -343,6 +343,16 @@ impl Key {
             let place = schema
                 .index_of(name)
                 .map_err(|_| Error::invalid(format!("the new values have no key `{shown}`")))?;
+            if schema
+                .fields()
+                .iter()
+                .filter(|it| it.name() == name)
+                .count()
+                > 1
+            {
+                let what = format!("the new values have the key `{shown}` twice");
+                return Err(Error::invalid(what));
+            }
             let (found, expected) = (schema.field(place).data_type(), field.field.data_type());
             match found == expected {
                 true => Ok(place),

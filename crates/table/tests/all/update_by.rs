@@ -178,6 +178,12 @@ fn what_is_no_key_is_refused() {
             "key `t` is there twice",
         ),
         (
+            &["n"],
+            both("n", numbers(), "n", column(&[3, 4])),
+            ErrorKind::InvalidInput,
+            "the new values have the key `n` twice",
+        ),
+        (
             &["y"],
             both("y", numbers(), "x", floats.clone()),
             ErrorKind::NotFound,
