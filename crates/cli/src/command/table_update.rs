@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::RecordBatchIterator;
+use arrow_array::{RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use serde_json::json;
 use tarsia_filter::{Expr, Literal};
@@ -109,16 +109,12 @@ fn update_by(
     let input = Input::open_for(places, file, &args.text, &wanted)?;
     let schema = input.schema();
     let reader = RecordBatchIterator::new(input, schema);
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let unmatched = match args.skip_unmatched {
-        true => Unmatched::Skip,
-        false => Unmatched::Fail,
+    let by = By {
+        keys,
+        skip_unmatched: args.skip_unmatched,
+        dry_run: args.dry_run,
     };
-    let matched = match args.dry_run {
-        true => txn.count_by(&keys, reader, unmatched),
-        false => txn.update_by(&keys, reader, unmatched),
-    };
-    let matched = matched.map_err(failed(file.name()))?;
+    let matched = by.put(&mut txn, reader).map_err(failed(file.name()))?;
     Ok(Updated {
         rows: matched.rows,
         unmatched: args.skip_unmatched.then_some(matched.unmatched),
@@ -264,16 +260,38 @@ impl<'a> NewValues<'a> {
         let places = self.places;
         let batches = self.input.map(|batch| batch?.project(&places));
         let reader = RecordBatchIterator::new(batches, Arc::new(schema));
+        let by = By {
+            keys: self.keys,
+            skip_unmatched: args.skip_unmatched,
+            dry_run: args.dry_run,
+        };
+        by.put(txn, reader).map_err(failed(self.file))
+    }
+}
+
+/// Values for the rows of a table that have the same keys.
+struct By<'a> {
+    keys: &'a [String],
+    skip_unmatched: bool,
+    dry_run: bool,
+}
+
+impl By<'_> {
+    /// Gives the rows the values, or counts them.
+    fn put(
+        &self,
+        txn: &mut Transaction,
+        reader: impl RecordBatchReader,
+    ) -> tarsia_table::Result<Matched> {
         let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
-        let unmatched = match args.skip_unmatched {
+        let unmatched = match self.skip_unmatched {
             true => Unmatched::Skip,
             false => Unmatched::Fail,
         };
-        let matched = match args.dry_run {
+        match self.dry_run {
             true => txn.count_by(&keys, reader, unmatched),
             false => txn.update_by(&keys, reader, unmatched),
-        };
-        matched.map_err(failed(self.file))
+        }
     }
 }
 
