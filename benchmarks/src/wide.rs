@@ -17,6 +17,9 @@ pub(crate) struct Arguments {
     /// Only tables of at most so many columns; nothing is stored then.
     #[arg(long, value_name = "N")]
     columns_max: Option<usize>,
+    /// Only tables of so many rows; nothing is stored then.
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
     /// Repetitions of every measurement, of which the median counts.
     #[arg(long, default_value_t = 5, value_name = "N")]
     reps: usize,
@@ -31,11 +34,15 @@ pub(crate) struct Arguments {
 /// Measures, prints, stores.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let most = arguments.columns_max.unwrap_or(usize::MAX);
-    let sizes: Vec<_> = SIZES.into_iter().filter(|size| size.0 <= most).collect();
+    let asked = |&(columns, rows): &(usize, usize)| {
+        columns <= most && arguments.rows.is_none_or(|asked| rows == asked)
+    };
+    let sizes: Vec<_> = SIZES.into_iter().filter(asked).collect();
     let speed = speed::measuring::wide(&sizes, arguments.reps, arguments.scratch.as_ref())?;
     let section = markdown(&speed);
     println!("{section}");
-    if arguments.columns_max.is_none() && !arguments.no_docs && cfg!(feature = "tarsia") {
+    let whole = arguments.columns_max.is_none() && arguments.rows.is_none();
+    if whole && !arguments.no_docs && cfg!(feature = "tarsia") {
         let docs = crate::machine::repository()?.join("docs/benchmarks.md");
         crate::report::refresh_docs(&docs, "wide", "Wide tables", &section)?;
     }

@@ -187,6 +187,7 @@ pub fn json(bytes: &[u8]) {
         n,
         commit: ObjectId([input.u8(); 32]),
         before: None,
+        schemas: vec![ObjectId([input.u8(); 32])],
         op: RefOp::Commit,
         txn: TxnId([input.u8(); 16]),
         source: None,

@@ -24,6 +24,7 @@
 //!     n: 7,
 //!     commit: ObjectId::of(b"a commit"),
 //!     before: None,
+//!     schemas: Vec::new(),
 //!     op: RefOp::Commit,
 //!     txn: TxnId([1; 16]),
 //!     source: None,

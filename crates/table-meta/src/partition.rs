@@ -251,13 +251,20 @@ impl Typed {
     }
 
     fn spelled(&self) -> String {
+        let needs_quotes = self.name.contains(['"', ',', ';', '(', ')'])
+            || self.name.trim().len() < self.name.len()
+            || self.name.is_empty();
+        let name = match needs_quotes {
+            true => &format!("\"{}\"", self.name.replace('"', "\"\"")),
+            false => &self.name,
+        };
         match self.field.transform {
-            Transform::Identity => self.name.clone(),
-            Transform::Year => format!("year({})", self.name),
-            Transform::Month => format!("month({})", self.name),
-            Transform::Day => format!("day({})", self.name),
-            Transform::Hour => format!("hour({})", self.name),
-            Transform::Truncate(width) => format!("truncate({}, {width})", self.name),
+            Transform::Identity => name.clone(),
+            Transform::Year => format!("year({name})"),
+            Transform::Month => format!("month({name})"),
+            Transform::Day => format!("day({name})"),
+            Transform::Hour => format!("hour({name})"),
+            Transform::Truncate(width) => format!("truncate({name}, {width})"),
         }
     }
 

@@ -9,6 +9,9 @@ use crate::sealed::{Sealed, check_text, seal};
 
 const FORMAT: &str = "tarsia-table";
 
+/// Most schemas that a ref entry names.
+const SCHEMAS_MAX: usize = 2;
+
 /// The object `TABLE`. It is written once and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableRoot {
@@ -101,6 +104,9 @@ pub struct RefEntry {
     pub commit: ObjectId,
     /// The commit of the entry before; `None` for the first one.
     pub before: Option<ObjectId>,
+    /// Objects that a reader of the commit needs, too: its schema, and the one that this is stored as changes of. They
+    /// are a hint, by which all can be read at the same time: there may be none, and the commit has the last word.
+    pub schemas: Vec<ObjectId>,
     /// Its effect.
     pub op: RefOp,
     /// Transaction that wrote it.
@@ -124,8 +130,11 @@ impl RefEntry {
     /// The entry's bytes, as one of this branch.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for texts that are too long.
+    /// [`Error::InvalidInput`] for texts that are too long, and for more than two schemas.
     pub fn to_bytes(&self, branch: &str) -> Result<Vec<u8>> {
+        if self.schemas.len() > SCHEMAS_MAX {
+            return Err(Error::invalid("more than two schemas of a ref entry"));
+        }
         check_text("an author", &self.author)?;
         check_text("the name of a tool", &self.tool)?;
         let mut fields = Map::new();
@@ -134,6 +143,10 @@ impl RefEntry {
         fields.insert("commit".to_owned(), self.commit.to_string().into());
         if let Some(before) = &self.before {
             fields.insert("before".to_owned(), before.to_string().into());
+        }
+        if !self.schemas.is_empty() {
+            let schemas: Vec<_> = self.schemas.iter().map(ObjectId::to_string).collect();
+            fields.insert("schemas".to_owned(), schemas.into());
         }
         fields.insert("op".to_owned(), self.op.name().into());
         fields.insert("txn".to_owned(), self.txn.to_string().into());
@@ -162,10 +175,17 @@ impl RefEntry {
         let op = RefOp::ALL.into_iter().find(|known| known.name() == op);
         let before = sealed.optional_text("before")?.map(ObjectId::parse);
         let before = before.transpose();
+        let schemas = sealed.optional_texts("schemas")?;
+        if schemas.len() > SCHEMAS_MAX {
+            return Err(sealed.corrupt("schemas", "list of one or two digests"));
+        }
+        let schemas = schemas.iter().map(|digits| ObjectId::parse(digits));
+        let schemas = schemas.collect::<Result<_>>();
         Ok(Self {
             n,
             commit: sealed.parsed("commit", "digest", ObjectId::parse)?,
             before: before.map_err(|_| sealed.corrupt("before", "digest"))?,
+            schemas: schemas.map_err(|_| sealed.corrupt("schemas", "list of digests"))?,
             op: op.ok_or_else(|| sealed.corrupt("op", "operation that this build knows"))?,
             txn: sealed.parsed("txn", "id of a transaction", TxnId::parse)?,
             source: sealed.optional_text("source")?.map(str::to_owned),
@@ -250,6 +270,7 @@ mod tests {
             n: 3,
             commit: ObjectId([1; 32]),
             before: Some(ObjectId([2; 32])),
+            schemas: vec![ObjectId([4; 32]), ObjectId([5; 32])],
             op: RefOp::Commit,
             txn: TxnId([3; 16]),
             source: None,
@@ -265,11 +286,12 @@ mod tests {
         for op in RefOp::ALL {
             entry.op = op;
             let bytes = entry.to_bytes("Main").unwrap();
-            assert!(bytes.len() < 450, "{}", bytes.len());
+            assert!(bytes.len() < 600, "{}", bytes.len());
             assert_eq!(RefEntry::parse(&bytes, "Main", 3), Ok(entry.clone()));
             assert_eq!(entry.is_live(), op != RefOp::Delete);
         }
         entry.before = None;
+        entry.schemas.clear();
         entry.source = Some("Main".to_owned());
         assert_eq!(
             RefEntry::parse(&entry.to_bytes("a").unwrap(), "a", 3),
@@ -288,6 +310,9 @@ mod tests {
                 .contains("number 3 under the key of number 4")
         );
         entry.author = "x".repeat(2000);
+        assert!(entry.to_bytes("a").is_err());
+        entry.author.clear();
+        entry.schemas = vec![ObjectId([4; 32]); 3];
         assert!(entry.to_bytes("a").is_err());
     }
 

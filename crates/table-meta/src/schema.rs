@@ -1,6 +1,8 @@
 //! The schema of a table: fields with ids, and changes to them.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, make_array};
@@ -95,12 +97,36 @@ impl Alter {
     }
 }
 
+/// A field that is found by its name.
+#[derive(Debug, Clone)]
+struct Named(FieldRef);
+
+impl Borrow<str> for Named {
+    fn borrow(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name().as_str().hash(state);
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name() == other.0.name()
+    }
+}
+
+impl Eq for Named {}
+
 /// Fields by place, name and id. No two have the same name.
 #[derive(Debug, Clone, Default)]
 pub struct TableSchema {
     fields: Vec<TableField>,
     metadata: HashMap<String, String>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<Named, usize>,
     by_id: HashMap<FieldId, usize>,
 }
 
@@ -118,16 +144,19 @@ impl TableSchema {
     /// for a default that is no value of its field; [`Error::LimitExceeded`].
     pub fn new(fields: Vec<TableField>, metadata: HashMap<String, String>) -> Result<Self> {
         Error::check_limit("FIELDS_MAX", fields.len(), FIELDS_MAX)?;
+        let n_fields = fields.len();
         let mut schema = Self {
             fields,
             metadata,
-            ..Self::default()
+            by_name: HashMap::with_capacity(n_fields),
+            by_id: HashMap::with_capacity(n_fields),
         };
-        check_keys("the schema", &schema.metadata)?;
+        check_keys(None, &schema.metadata)?;
         for (i, field) in schema.fields.iter().enumerate() {
             check_field(field)?;
-            let name = field.field.name();
-            if schema.by_name.insert(name.clone(), i).is_some() {
+            let named = Named(field.field.clone());
+            if schema.by_name.insert(named, i).is_some() {
+                let name = field.field.name();
                 let what = format!("two fields have the name `{}`", name.escape_debug());
                 return Err(Error::invalid(what));
             }
@@ -179,7 +208,7 @@ impl TableSchema {
     /// has no default, and a type that does not hold all values of the old one.
     pub fn altered(&self, alters: &[Alter]) -> Result<Self> {
         let mut fields = self.fields.clone();
-        let mut names: HashSet<String> = self.by_name.keys().cloned().collect();
+        let mut names: HashSet<Named> = self.by_name.keys().cloned().collect();
         for alter in alters {
             apply(&mut fields, &mut names, alter)?;
         }
@@ -187,9 +216,9 @@ impl TableSchema {
     }
 }
 
-fn apply(fields: &mut Vec<TableField>, names: &mut HashSet<String>, alter: &Alter) -> Result<()> {
+fn apply(fields: &mut Vec<TableField>, names: &mut HashSet<Named>, alter: &Alter) -> Result<()> {
     if let Some(name) = alter.new_name()
-        && !names.insert(name.to_owned())
+        && names.contains(name)
     {
         let what = format!("there is a field `{}` already", name.escape_debug());
         return Err(Error::invalid(what));
@@ -203,6 +232,7 @@ fn apply(fields: &mut Vec<TableField>, names: &mut HashSet<String>, alter: &Alte
             return Err(Error::invalid(what));
         }
         let at = at_place(*place, fields.len());
+        names.insert(Named(field.field.clone()));
         fields.insert(at, field.clone());
         return Ok(());
     }
@@ -216,15 +246,16 @@ fn apply(fields: &mut Vec<TableField>, names: &mut HashSet<String>, alter: &Alte
     match alter {
         Alter::Add { .. } => {}
         Alter::Drop { .. } => {
-            names.remove(old.name());
+            names.remove(old.name().as_str());
             return Ok(());
         }
         Alter::Rename { name, .. } => {
-            names.remove(old.name());
+            names.remove(old.name().as_str());
             field.former.push(old.name().clone());
             let extra = field.former.len().saturating_sub(FORMER_NAMES_MAX);
             field.former.drain(..extra);
             field.field = Arc::new(Field::clone(&old).with_name(name));
+            names.insert(Named(field.field.clone()));
         }
         Alter::Move { place, .. } => back_at = at_place(*place, fields.len()),
         Alter::Widen { data_type, .. } => {
@@ -306,25 +337,25 @@ fn check_field(field: &TableField) -> Result<()> {
     if name.is_empty() {
         return Err(Error::invalid("a field without a name"));
     }
-    check_keys(
-        &format!("field `{}`", name.escape_debug()),
-        field.field.metadata(),
-    )?;
+    check_keys(Some(name), field.field.metadata())?;
     Error::check_limit("FORMER_NAMES_MAX", field.former.len(), FORMER_NAMES_MAX)?;
     default_array(field).map(drop)
 }
 
-fn check_keys(owner: &str, metadata: &HashMap<String, String>) -> Result<()> {
-    match metadata
-        .keys()
-        .find(|key| key.starts_with(TABLE_KEY_PREFIX))
-    {
-        Some(key) => Err(Error::invalid(format!(
-            "{owner} has the key `{}` in its metadata: those that start with `{TABLE_KEY_PREFIX}` are reserved",
-            key.escape_debug()
-        ))),
-        None => Ok(()),
-    }
+/// Refuses keys of a field's metadata, or of the schema's, that belong to tables.
+fn check_keys(field: Option<&str>, metadata: &HashMap<String, String>) -> Result<()> {
+    let mut keys = metadata.keys();
+    let Some(key) = keys.find(|key| key.starts_with(TABLE_KEY_PREFIX)) else {
+        return Ok(());
+    };
+    let owner = field.map_or_else(
+        || "the schema".to_owned(),
+        |name| format!("field `{}`", name.escape_debug()),
+    );
+    Err(Error::invalid(format!(
+        "{owner} has the key `{}` in its metadata: those that start with `{TABLE_KEY_PREFIX}` are reserved",
+        key.escape_debug()
+    )))
 }
 
 /// The bytes of the one value of an array, as the default of a field: numbers little-endian, a boolean as a byte, text

@@ -1,6 +1,5 @@
 //! Schema objects: a Tarsia file without rows, or changes to such a file.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
@@ -30,7 +29,7 @@ pub const FORMER_KEY: &str = "table.former";
 #[derive(Debug, Clone, PartialEq)]
 pub enum SchemaObject {
     /// All fields.
-    Whole(TableSchema),
+    Whole(Arc<TableSchema>),
     /// Changes to another object, which is whole.
     Changes {
         /// The other object.
@@ -73,7 +72,7 @@ impl SchemaObject {
     /// [`Error::Corrupt`], [`Error::File`], [`Error::LimitExceeded`].
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.starts_with(&MAGIC) {
-            return Ok(Self::Whole(parse_whole(bytes)?));
+            return Ok(Self::Whole(Arc::new(parse_whole(bytes)?)));
         }
         let changes = root_of::<fb::SchemaChanges<'_>>(OBJECT, bytes)?;
         let n_alters = changes.alters().len();
@@ -132,12 +131,13 @@ fn parse_whole(bytes: &[u8]) -> Result<TableSchema> {
         .map_err(|error| Error::corrupt(OBJECT, error.to_string()))
 }
 
-fn parse_field(field: &Field) -> Result<TableField> {
+fn parse_field(parsed: &Field) -> Result<TableField> {
     let bad = |key: &str| {
-        let what = format!("field `{}`: `{key}`", field.name().escape_debug());
+        let what = format!("field `{}`: `{key}`", parsed.name().escape_debug());
         Error::corrupt(OBJECT, what)
     };
-    let mut metadata: HashMap<String, String> = field.metadata().clone();
+    let mut field = parsed.clone();
+    let metadata = field.metadata_mut();
     let id = metadata.remove(ID_KEY).filter(|id| id.len() == 16);
     let id = id.and_then(|id| {
         let number = u64::from_str_radix(&id, 16).ok()?;
@@ -153,7 +153,7 @@ fn parse_field(field: &Field) -> Result<TableField> {
         .map(|names| serde_json::from_str::<Vec<String>>(&names).map_err(|_| bad(FORMER_KEY)));
     Ok(TableField {
         id: id.ok_or_else(|| bad(ID_KEY))?,
-        field: Arc::new(field.clone().with_metadata(metadata)),
+        field: Arc::new(field),
         default: default.transpose()?,
         former: former.transpose()?.unwrap_or_default(),
     })
@@ -161,6 +161,8 @@ fn parse_field(field: &Field) -> Result<TableField> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use arrow_schema::DataType;
 
     use super::*;
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn objects_are_read_back_and_are_a_function_of_the_schema() {
-        for object in [SchemaObject::Whole(schema()), changes()] {
+        for object in [SchemaObject::Whole(Arc::new(schema())), changes()] {
             let bytes = object.to_bytes().unwrap();
             assert_eq!(SchemaObject::parse(&bytes), Ok(object.clone()));
             assert_eq!(object.to_bytes().unwrap(), bytes);
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn damaged_objects_are_refused_without_a_panic() {
-        for object in [SchemaObject::Whole(schema()), changes()] {
+        for object in [SchemaObject::Whole(Arc::new(schema())), changes()] {
             let bytes = object.to_bytes().unwrap();
             for end in 0..bytes.len() {
                 let parsed = SchemaObject::parse(&bytes[..end]);

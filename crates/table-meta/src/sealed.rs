@@ -91,6 +91,14 @@ impl Sealed {
         values.ok_or_else(bad)?.iter().map(text).collect()
     }
 
+    /// A list of texts, empty if there is none.
+    pub(crate) fn optional_texts(&self, field: &str) -> Result<Vec<String>> {
+        match self.fields.contains_key(field) {
+            true => self.texts(field),
+            false => Ok(Vec::new()),
+        }
+    }
+
     /// A text that `parse` reads.
     pub(crate) fn parsed<T>(
         &self,

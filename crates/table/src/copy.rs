@@ -64,9 +64,10 @@ impl Table {
     /// # Errors
     /// [`ErrorKind::Conflict`], with their names, if the copy has refs that the table does not have so;
     /// [`ErrorKind::Exists`] if there is another table; [`ErrorKind::Corrupt`] for an object that is damaged or
-    /// missing, which is not copied; [`ErrorKind::InvalidInput`] for a place inside of a table, whose garbage
-    /// collection would delete the copy, and for one that the table lies in; [`ErrorKind::Unsupported`] for a store
-    /// that cannot create an object only if it is absent, or has no lists; errors of both stores.
+    /// missing, which is not copied; [`ErrorKind::InvalidInput`] for the table itself, for a place inside of a table,
+    /// whose garbage collection would delete the copy, and for one that the table lies in;
+    /// [`ErrorKind::Unsupported`] for a store that cannot create an object only if it is absent, or has no lists;
+    /// errors of both stores.
     pub fn copy_to(&self, to: &Arc<dyn Store>) -> Result<CopyReport> {
         self.copy(to, false)
     }

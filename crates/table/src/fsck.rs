@@ -238,7 +238,7 @@ impl Fsck<'_> {
     /// Compares a state with what its commit says of it.
     fn state(&mut self, id: ObjectId) {
         let key = ObjectKind::Commit.key(&id);
-        let Ok(snapshot) = Snapshot::open(self.shared.clone(), id) else {
+        let Ok(snapshot) = Snapshot::open(self.shared.clone(), id, Vec::new()) else {
             // It is missing or damaged, which is found elsewhere if it matters.
             return;
         };

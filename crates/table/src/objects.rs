@@ -42,8 +42,8 @@ impl<T> Kept<T> {
         kept.get(id).cloned()
     }
 
-    fn keep(&self, id: ObjectId, value: T) -> Arc<T> {
-        let value = Arc::new(value);
+    fn keep(&self, id: ObjectId, value: impl Into<Arc<T>>) -> Arc<T> {
+        let value = value.into();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= self.1 {
             kept.clear();
@@ -127,6 +127,48 @@ impl Objects {
         found.ok_or_else(|| missing(ObjectKind::Commit, &id))
     }
 
+    /// A commit that something refers to. If it has to be read, so are these schema objects, at the same time.
+    pub(crate) async fn commit_with(
+        &self,
+        desk: &Desk,
+        id: ObjectId,
+        schemas: &[ObjectId],
+    ) -> Result<Arc<Commit>> {
+        if let Some(commit) = self.commits.get(&id) {
+            return Ok(commit);
+        }
+        let of_commit = (ObjectKind::Commit, id, limits::COMMIT_BYTES_MAX as u64);
+        let mut wanted = vec![of_commit];
+        let absent = schemas.iter().filter(|id| self.objects.get(id).is_none());
+        wanted.extend(absent.map(|id| (ObjectKind::Schema, *id, SCHEMA_BYTES_MAX)));
+        let mut got = get_each(desk, &wanted).await?.into_iter();
+        let commit = got.next().transpose()?.flatten();
+        let commit = commit.ok_or_else(|| missing(ObjectKind::Commit, &id))?;
+        let commit = self.parse_commit(id, &commit)?;
+        for (bytes, (_, id, _)) in got.zip(wanted.iter().skip(1)) {
+            // What is wrong with one is told by whoever needs it.
+            if let Ok(Some(bytes)) = bytes {
+                let _ = self.keep_schema(*id, &bytes);
+            }
+        }
+        Ok(commit)
+    }
+
+    /// The objects of a commit's schema, as far as they are known, as a ref entry names them.
+    pub(crate) fn schemas_of(&self, commit: &ObjectId) -> Vec<ObjectId> {
+        let commit = self.commits.get(commit);
+        commit.map_or(Vec::new(), |commit| self.schema_objects(commit.schema))
+    }
+
+    /// A schema, and the one that it is stored as changes of, if that is known.
+    pub(crate) fn schema_objects(&self, id: ObjectId) -> Vec<ObjectId> {
+        let base = match self.objects.get(&id).as_deref() {
+            Some(SchemaObject::Changes { base, .. }) => Some(*base),
+            _ => None,
+        };
+        std::iter::once(id).chain(base).collect()
+    }
+
     /// Keeps a commit that was just written.
     pub(crate) fn keep_commit(&self, id: ObjectId, commit: Commit) -> Arc<Commit> {
         self.commits.keep(id, commit)
@@ -162,7 +204,7 @@ impl Objects {
                     Error::corrupt(error.to_string()).of_object(&ObjectKind::Schema.key(&id))
                 };
                 match &*self.schema_object(desk, *base).await? {
-                    SchemaObject::Whole(schema) => schema.altered(alters).map_err(named)?,
+                    SchemaObject::Whole(schema) => Arc::new(schema.altered(alters).map_err(named)?),
                     SchemaObject::Changes { .. } => {
                         let what = format!("its base {base} is no whole schema");
                         return Err(Error::corrupt(what).of_object(&ObjectKind::Schema.key(&id)));
@@ -195,7 +237,7 @@ impl Objects {
         alters.extend_from_slice(more);
         let schema = self.schema(desk, id).await?.altered(more)?;
         Ok(match alters.len() > limits::ALTERS_MAX {
-            true => SchemaObject::Whole(schema),
+            true => SchemaObject::Whole(Arc::new(schema)),
             false => SchemaObject::Changes { base, alters },
         })
     }

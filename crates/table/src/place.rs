@@ -56,11 +56,19 @@ fn inside(table: &Path) -> String {
     )
 }
 
-/// Refuses a copy to a place inside of the table, or to one that the table lies in.
+/// Whether no other store has this URL: that of a local folder is its path, others name a host or a bucket.
+fn names_a_place(url: &str) -> bool {
+    let host = url.split_once("://").map(|(_, rest)| rest);
+    Path::new(url).is_absolute() || host.is_some_and(|host| !host.starts_with('/'))
+}
+
+/// Refuses a copy to the table itself, to a place inside of it, and to one that it lies in.
 pub(crate) fn check_apart(from: &Arc<dyn Store>, to: &Arc<dyn Store>) -> Result<()> {
     let folder = |store: &Arc<dyn Store>| format!("{}/", store.url("").trim_end_matches('/'));
     let (one, other) = (folder(from), folder(to));
     let what = match (other.starts_with(&one), one.starts_with(&other)) {
+        // Stores in memory have one name, and are many.
+        (true, true) if names_a_place(&one) => "it is the table that is copied",
         (true, true) | (false, false) => return Ok(()),
         (true, false) => "it lies in the table, whose garbage collection would delete it",
         (false, true) => "the table lies in it, and its garbage collection would delete the table",

@@ -131,6 +131,10 @@ pub(crate) async fn commit(desk: Desk, objects: Arc<Objects>, wish: Wish) -> Res
             n: tip.n + 1,
             commit: id,
             before: Some(tip.commit),
+            schemas: match &built {
+                Round::Write(built) => objects.schema_objects(built.commit.schema),
+                Round::Forward(commit) | Round::Nothing(commit) => objects.schemas_of(commit),
+            },
             op: RefOp::Commit,
             txn: wish.said.txn,
             source: None,

@@ -41,9 +41,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn open(shared: Arc<Shared>, id: ObjectId) -> Result<Self> {
+    /// Opens the state of a commit. The `schemas` are read at the same time, as those of a ref entry.
+    pub(crate) fn open(shared: Arc<Shared>, id: ObjectId, schemas: Vec<ObjectId>) -> Result<Self> {
         let found = shared.run(|desk, objects| async move {
-            let commit = objects.commit(&desk, id).await?;
+            let commit = objects.commit_with(&desk, id, &schemas).await?;
             let schema = objects.schema(&desk, commit.schema).await?;
             Ok::<_, Error>((commit, schema))
         });

@@ -1,5 +1,6 @@
 //! Descriptions of new tables, changes of schemas and commits, by names.
 
+use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::ArrayRef;
@@ -31,7 +32,8 @@ impl TableSpec {
     }
 
     /// Spreads rows by values of fields, of which each file then has one: `country`, `year(time)`, `month(time)`,
-    /// `day(time)`, `hour(time)`, `truncate(name, 4)`.
+    /// `day(time)`, `hour(time)`, `truncate(name, 4)`. A name may stand in double quotes, in which two quotes stand for
+    /// one.
     #[must_use]
     pub fn partition_by<S: Into<String>>(mut self, fields: impl IntoIterator<Item = S>) -> Self {
         self.partition_by = fields.into_iter().map(Into::into).collect();
@@ -80,22 +82,18 @@ impl TableSpec {
 fn parse_partition(text: &str, schema: &TableSchema) -> Result<PartitionField> {
     let bad = |why: &str| Error::invalid(format!("partition `{}`: {why}", text.escape_debug()));
     let field = |name: &str, transform: Transform| {
-        let field = schema.by_name(name.trim());
-        let field = field.ok_or_else(|| {
-            bad(&format!(
-                "there is no field `{}`",
-                name.trim().escape_debug()
-            ))
-        })?;
+        let name = unquoted(name.trim()).ok_or_else(|| bad("a closing quote is missing"))?;
+        let none = || bad(&format!("there is no field `{}`", name.escape_debug()));
+        let field = schema.by_name(&name).ok_or_else(none)?;
         Ok(PartitionField {
             source: field.id,
             transform,
         })
     };
-    let call = text
-        .trim()
-        .strip_suffix(')')
-        .and_then(|text| text.split_once('('));
+    let call = match text.trim() {
+        quoted if quoted.starts_with('"') => None,
+        text => text.strip_suffix(')').and_then(|it| it.split_once('(')),
+    };
     let Some((function, arguments)) = call else {
         return field(text, Transform::Identity);
     };
@@ -119,6 +117,22 @@ fn parse_partition(text: &str, schema: &TableSchema) -> Result<PartitionField> {
             other.escape_debug()
         ))),
     }
+}
+
+/// A name that may stand in double quotes; `None` if they do not end where the name does.
+fn unquoted(name: &str) -> Option<Cow<'_, str>> {
+    let Some(quoted) = name.strip_prefix('"') else {
+        return Some(Cow::Borrowed(name));
+    };
+    let mut found = quoted.strip_suffix('"')?.chars();
+    let mut name = String::new();
+    while let Some(char) = found.next() {
+        if char == '"' && found.next() != Some('"') {
+            return None;
+        }
+        name.push(char);
+    }
+    Some(Cow::Owned(name))
 }
 
 /// A change of a table's schema, by the names that fields have when it is made.
@@ -302,5 +316,27 @@ pub(crate) fn said(txn: TxnId, info: &CommitInfo) -> crate::extend::Said {
         author: info.author.clone(),
         tool: info.tool.clone(),
         time: info.millis(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_partitions_may_stand_in_quotes() {
+        let names = [
+            ("a", Some("a")),
+            ("\"a, (b\"", Some("a, (b")),
+            ("\"a\"\"b\"", Some("a\"b")),
+            ("\"\"", Some("")),
+            ("\"a", None),
+            ("\"", None),
+            ("\"a\"b\"", None),
+            ("\"a\"\"", None),
+        ];
+        for (name, expected) in names {
+            assert_eq!(unquoted(name).as_deref(), expected, "{name}");
+        }
     }
 }

@@ -89,7 +89,7 @@ impl Table {
         let partitions = spec.partitions(&schema)?;
         tarsia_table_meta::Partitioning::new(&partitions, &schema)?;
         let said = said(txn, info);
-        let schema = SchemaObject::Whole(schema).to_bytes()?;
+        let schema = SchemaObject::Whole(Arc::new(schema)).to_bytes()?;
         let root = TableRoot {
             id: table,
             time: said.time,
@@ -143,6 +143,7 @@ impl Table {
                 n: 0,
                 commit: id,
                 before: None,
+                schemas: vec![schema_id],
                 op: RefOp::Create,
                 txn,
                 source: None,
@@ -256,7 +257,11 @@ impl Table {
     /// # Errors
     /// [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`], errors of the store.
     pub fn at(&self, state: &str) -> Result<Snapshot> {
-        Snapshot::open(self.shared.clone(), self.resolve(state)?)
+        let id = self.resolve(state)?;
+        let head = self.known().remove(state);
+        let head = head.filter(|head| head.commit == id);
+        let schemas = head.map_or(Vec::new(), |head| head.schemas);
+        Snapshot::open(self.shared.clone(), id, schemas)
     }
 
     fn resolve(&self, state: &str) -> Result<ObjectId> {
@@ -373,7 +378,7 @@ impl Table {
         check_writable(&self.shared.store)?;
         self.check_rule(branch, Rule::MergeOnly)?;
         let base = self.head(branch)?;
-        let snapshot = Snapshot::open(self.shared.clone(), base.commit)?;
+        let snapshot = Snapshot::open(self.shared.clone(), base.commit, base.schemas.clone())?;
         let txn = info.new_txn()?;
         Ok(Transaction::new(
             snapshot,

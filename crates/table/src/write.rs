@@ -1,6 +1,6 @@
 //! Batches become data files, spread over partitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
@@ -113,29 +113,30 @@ impl RowWriter {
     /// The batch with the fields in the order of the table.
     fn in_order(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let given = batch.schema();
-        for field in given.fields() {
-            if self.schema.by_name(field.name()).is_none() {
-                let name = field.name().escape_debug();
+        let mut places = HashMap::with_capacity(given.fields().len());
+        let mut twice = None;
+        for (place, field) in given.fields().iter().enumerate() {
+            let name = field.name().as_str();
+            if self.schema.by_name(name).is_none() {
+                let name = name.escape_debug();
                 return Err(Error::invalid(format!("the table has no field `{name}`")));
             }
+            if places.insert(name, place).is_some() {
+                twice = twice.or(Some(name));
+            }
+        }
+        if let Some(name) = twice {
+            let name = name.escape_debug();
+            return Err(Error::invalid(format!("two fields have the name `{name}`")));
         }
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {
             let field = &field.field;
             let name = field.name().escape_debug();
-            let mut found = given
-                .fields()
-                .iter()
-                .enumerate()
-                .filter(|(_, it)| it.name() == field.name());
-            let place = match (found.next(), found.next()) {
-                (Some((place, _)), None) => place,
-                (None, _) => {
-                    return Err(Error::invalid(format!("the rows have no field `{name}`")));
-                }
-                _ => return Err(Error::invalid(format!("two fields have the name `{name}`"))),
-            };
-            let column = batch.column(place);
+            let place = places
+                .get(field.name().as_str())
+                .ok_or_else(|| Error::invalid(format!("the rows have no field `{name}`")))?;
+            let column = batch.column(*place);
             if column.data_type() != field.data_type() {
                 let (found, expected) = (column.data_type(), field.data_type());
                 let what = format!("field `{name}` has type {found}, in the table {expected}");

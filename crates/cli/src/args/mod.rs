@@ -190,7 +190,7 @@ pub struct Import {
     /// Columns, separated by commas, or fields inside them, that get bloom filters: 10 bits for each row, by which a
     /// condition that compares the column with values (id = 7, id IN (7, 9)) passes over runs of at most 65,536 rows
     /// that hold none of them; for keys and other values that are rare and in no order. Integers, dates, times,
-    /// decimals, text and binary data have some
+    /// timestamps, durations, decimals, text and binary data have some
     #[arg(long, value_name = "A,B", value_parser = parse_names)]
     pub bloom: Option<Names>,
     /// A Tarsia file with columns of the same names: they get its encodings and layouts without a search, unless

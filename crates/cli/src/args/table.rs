@@ -94,7 +94,8 @@ pub struct TableCreate {
     #[arg(long, value_name = "FILE")]
     pub like: Place,
     /// Spread rows over files by the values of columns: country, year(time), month(time), day(time), hour(time),
-    /// truncate(name, 4); separated by semicolons or by commas outside of parentheses
+    /// truncate(name, 4); separated by semicolons or by commas outside of parentheses. A name with one of these stands
+    /// in double quotes
     #[arg(long, value_name = "A,B")]
     pub partition_by: Option<String>,
     /// Make the table although the folder has other files, which `tarsia table gc` will delete

@@ -43,7 +43,7 @@ pub struct TablePin {
     pub table: Place,
     /// State to keep; unless given, the pins are listed
     pub state: Option<String>,
-    /// Days for which it is kept, at most 400
+    /// Days for which it is kept, 1 to 400
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub days: u64,
     /// Check the state, and make no pin

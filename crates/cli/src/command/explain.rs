@@ -56,17 +56,15 @@ pub(super) fn explain(args: &Explain) -> Result<(), Failure> {
     let columns: Vec<usize> = match &args.column {
         None => (0..schema.fields().len()).collect(),
         Some(name) => {
-            let found = schema
-                .fields()
-                .iter()
-                .position(|field| field.name() == name);
-            let none = || {
-                let path = input.display();
-                Failure::Usage(format!("{path}: no column `{name}`"))
-            };
-            vec![found.ok_or_else(none)?]
+            let fields = schema.fields().iter().enumerate();
+            let named = fields.filter(|(_, field)| field.name() == name);
+            named.map(|(index, _)| index).collect()
         }
     };
+    if let (Some(name), []) = (&args.column, columns.as_slice()) {
+        let what = format!("{}: no column `{name}`", input.display());
+        return Err(Failure::Usage(what));
+    }
     let batches = first_rows(&mut source, args.n_rows)?;
     drop(budget);
     let bar = Bar::new("weighing");

@@ -46,7 +46,7 @@ pub(super) fn gc(args: &TableGc, places: &dyn Places) -> Result<(), Failure> {
             "removed_objects": report.removed.len(),
             "removed_bytes": report.removed_bytes(),
             "ended_pins": report.ended_pins,
-            "temporary_files": n_temporaries,
+            "temporary_files_left": n_temporaries,
             "removed": removed.collect::<Vec<_>>(),
         }))?;
         return out.finish();
@@ -65,7 +65,7 @@ pub(super) fn gc(args: &TableGc, places: &dyn Places) -> Result<(), Failure> {
         (objects, report.removed.len().to_string()),
         (bytes, report.removed_bytes().to_string()),
         ("pins that ended", report.ended_pins.to_string()),
-        ("temporary files", n_temporaries.to_string()),
+        ("temporaries left", n_temporaries.to_string()),
     ])?;
     out.finish()
 }
@@ -87,6 +87,11 @@ pub(super) fn pin(args: &TablePin, places: &dyn Places) -> Result<(), Failure> {
     let table = open_table(&args.table, places)?;
     let mut out = Out::new();
     if let Some(state) = &args.state {
+        // Also of a dry run, which makes no pin that could be refused.
+        if !(1..=400).contains(&args.days) {
+            let what = format!("--days: {} is not from 1 to 400", args.days);
+            return Err(Failure::Usage(what));
+        }
         let commit = table.at(state).map_err(failed(path))?.id();
         let lease = Duration::from_secs(args.days.saturating_mul(24 * 3600));
         let id = match args.dry_run {

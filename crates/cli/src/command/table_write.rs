@@ -90,19 +90,20 @@ fn check_empty(store: &Arc<dyn Store>, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Parts between commas that are outside of parentheses.
+/// Parts between commas that are outside of parentheses and of double quotes.
 fn split_partitions(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let mut depth = 0_usize;
+    let (mut depth, mut is_quoted) = (0_usize, false);
     for found in text.chars() {
         match found {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+            '"' => is_quoted = !is_quoted,
+            '(' if !is_quoted => depth += 1,
+            ')' if !is_quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
-        match (found, depth, parts.last_mut()) {
-            (',' | ';', 0, _) => parts.push(String::new()),
-            (_, _, Some(part)) => part.push(found),
+        match (found, parts.last_mut()) {
+            (',' | ';', _) if depth == 0 && !is_quoted => parts.push(String::new()),
+            (_, Some(part)) => part.push(found),
             _ => {}
         }
     }

@@ -346,3 +346,17 @@ fn feather_version_1_and_pipes_say_what_to_do() {
         assert_eq!(line, format!("error: {name}: {what}\n"));
     }
 }
+
+#[test]
+fn all_columns_of_a_name_are_explained() {
+    let fields = ["a", "b", "a"].map(|name| Field::new(name, DataType::Int64, false));
+    let columns = [1, 2, 3].map(|value| Arc::new(Int64Array::from(vec![value; 4])) as ArrayRef);
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let batch = RecordBatch::try_new(schema, columns.to_vec()).unwrap();
+    let folder = Folder::default();
+    folder.write("t.arrow", file(&batch, options(None)));
+    let explained = |name| folder.run(&["explain", "t.arrow", "--json", "--column", name]);
+    assert_eq!(explained("a").json().as_array().unwrap().len(), 2);
+    assert_eq!(explained("b").json().as_array().unwrap().len(), 1);
+    assert!(explained("c").fails(2).contains("no column `c`"));
+}

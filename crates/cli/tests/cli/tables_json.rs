@@ -361,3 +361,26 @@ fn a_folder_in_the_place_of_a_ref_is_named() {
         (&json!(false), vec![&json!(next), &json!("refs/tags/v1")])
     );
 }
+
+#[test]
+fn a_table_is_partitioned_by_columns_whose_names_stand_in_quotes() {
+    let folder = folder();
+    let create = |by: &str| {
+        let args = [
+            "table",
+            "create",
+            "p",
+            "--like",
+            "rows.csv",
+            "--partition-by",
+            by,
+        ];
+        folder.run(&[&args[..], &["--json", "--force"]].concat())
+    };
+    for by in ["\"c,d", "truncate(\"c,d, 1)", "\"c,d\"x", "\"e\""] {
+        let line = create(by).fails(2);
+        assert!(line.contains("partition `"), "{by}: {line}");
+    }
+    let made = create("truncate(\"c,d\", 1), \"a=b\"").json();
+    assert_eq!(made["partitioned_by"], "truncate(\"c,d\", 1), a=b");
+}

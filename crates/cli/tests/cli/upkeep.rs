@@ -60,7 +60,7 @@ fn old_states_go_and_pinned_ones_stay() {
         .run(&["table", "gc", "ads", "--dry-run", "--json"])
         .json();
     assert!(dry["removed_objects"].as_u64().unwrap() > 3, "{dry}");
-    assert_eq!(dry["temporary_files"], 1);
+    assert_eq!(dry["temporary_files_left"], 1);
     let checked = folder.run(&["table", "fsck", "ads", "--json"]).json();
     assert_eq!(
         (&checked["pins"], &checked["temporary_files_left"]),
@@ -103,9 +103,11 @@ fn old_states_go_and_pinned_ones_stay() {
     folder
         .run(&["table", "pin", "ads", "main", "--dry-run"])
         .ok();
-    folder
-        .run(&["table", "pin", "ads", "main", "--days", "500"])
-        .fails(2);
+    for days in ["500", "0"] {
+        let pin = ["table", "pin", "ads", "main", "--dry-run", "--days", days];
+        let line = folder.run(&pin).fails(2);
+        assert!(line.contains("not from 1 to 400"), "{line}");
+    }
     assert_eq!(folder.run(&["table", "pin", "ads", "--json"]).ok(), "[]\n");
     folder
         .run(&["table", "gc", "ads", "--keep-days", "1"])
@@ -175,6 +177,8 @@ fn copies_are_tables() {
     let line = copy(&[]).fails(1);
     assert!(line.contains("branch `main`"), "{line}");
     folder.run(&["table", "fsck", "copy", "--digests"]).ok();
+    let line = folder.run(&["table", "copy", "ads", "./ads/"]).fails(2);
+    assert!(line.contains("it is the table that is copied"), "{line}");
 }
 
 #[test]
@@ -251,7 +255,7 @@ fn a_check_writes_nothing() {
     let checked = folder.run(&["table", "fsck", "ads", "--json"]).json();
     folder.run(&["table", "copy", "ads", "copy"]).ok();
     let dry = folder.run(&["table", "gc", "ads", "--dry-run", "--json"]);
-    assert_eq!(dry.json()["temporary_files"], 0);
+    assert_eq!(dry.json()["temporary_files_left"], 0);
     assert_eq!(opened.metadata().unwrap().modified().unwrap(), before);
     // A writer may be alive.
     assert_eq!(checked["temporary_files"], 1);

@@ -231,7 +231,7 @@ pub(super) fn misfit(
     inference_rows: u64,
 ) -> String {
     match is_asked {
-        true => format!("{value} is no {data_type}, the type that --types asks for"),
+        true => format!("{value} is no {data_type}, the type that the column is to have"),
         false => {
             format!("{value} is no {data_type}, the type that the first {inference_rows} rows have")
         }

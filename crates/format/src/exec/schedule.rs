@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use tarsia_compliance::RowSet;
 
-use super::batch_size::{batch_rows, task_rows, window_rows};
+use super::batch_size::{batch_rows, one_at_a_time, task_rows, window_rows};
 use super::cancel::Cancel;
 use super::filter::{ConjunctCounts, RowFilter};
 use super::job::Job;
@@ -143,8 +143,14 @@ impl Schedule {
         let threads = file.session.threads.count();
         let n_columns =
             projection.columns.len() + wish.filter.iter().flat_map(RowFilter::columns).count();
+        // One more than there are threads, so that no thread is idle while the caller looks at a batch.
+        let ahead = threads + 1;
+        let rows_at_once = wish.rows.len().min(task_rows as u64);
+        let bytes_at_once = rows_at_once.saturating_mul(projection.row_bytes() as u64);
+        let split_columns =
+            n_batches < 2 * threads as u64 || one_at_a_time(bytes_at_once, n_columns, ahead);
         let mut job = Job {
-            split_columns: n_batches < 2 * threads as u64 && n_columns > 1,
+            split_columns: split_columns && n_columns > 1,
             schema: match wish.row_numbers {
                 true => with_row_numbers(&projection.schema),
                 false => projection.schema.clone(),
@@ -172,9 +178,8 @@ impl Schedule {
             _ => None,
         };
         Self {
-            // One more than there are threads, so that no thread is idle while the caller looks at a batch.
             ahead: match threads > 1 && !job.split_columns {
-                true => threads + 1,
+                true => ahead,
                 false => 1,
             },
             read_ahead,

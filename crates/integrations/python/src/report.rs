@@ -91,6 +91,7 @@ fn inspected<'py>(py: Python<'py>, column: &ColumnInspection) -> Dict<'py> {
         "encoded_bytes": column.encoded_bytes,
         "metadata_bytes": column.metadata_bytes,
         "zone_bytes": column.zone_bytes,
+        "bloom_bytes": column.bloom_bytes,
         "decoded_bytes": column.decoded_bytes,
         "ratio": column.ratio(),
     }

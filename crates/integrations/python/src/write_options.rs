@@ -79,7 +79,10 @@ impl OfWriter {
         self.options = match name {
             "preset" => options.with_preset(parsed(name, value)?),
             "kernels" => options.with_embed_kernels(parsed(name, value)?),
-            "page_bytes" => options.with_page_bytes(count(name, value)? as u64),
+            "page_bytes" => match count(name, value)? {
+                0 => return Err(Exception::InvalidInput.with("page_bytes is at least 1")),
+                bytes => options.with_page_bytes(bytes as u64),
+            },
             "memory_bytes" => options.with_memory_budget_bytes(count(name, value)? as u64),
             "memory" => {
                 let memory = value.cast::<WriterMemory>()?;
@@ -144,6 +147,7 @@ impl OfWriter {
                 }
                 "round" => options.with_rounding(text(&name, &value)?),
                 "zones" => options.with_zones(flag(&name, &value)?),
+                "bloom" => options.with_blooms(flag(&name, &value)?),
                 "erasure" => match erasure(&value)? {
                     Some(level) => options.with_erasure(level),
                     None => options.with_strict_erasure(),

@@ -70,7 +70,8 @@ def table() -> pa.Table:
 def file(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> tarsia.File:
     path = tmp_path_factory.mktemp("filters") / "t.tarsia"
     # Small pages, so that a filter meets many blocks.
-    tarsia.write(table, path, page_bytes=1 << 14)
+    columns = {name: {"bloom": True} for name in ("i8", "u64", "word", "bytes", "day", "code", "nested")}
+    tarsia.write(table, path, page_bytes=1 << 14, columns=columns)
     return tarsia.open(path)
 
 

@@ -109,6 +109,7 @@ def test_options_of_columns(tmp_path: Path) -> None:
             "origin": ["JFK", "LGA"] * 500,
             "vector": pa.array([[float(i), 0.1] for i in range(1000)], pa.list_(pa.float32(), 2)),
             "place": pa.array([{"x": i} for i in range(1000)], pa.struct([("x", pa.int32())])),
+            "key": [i * 7919 % 1000 for i in range(1000)],
         }
     )
     path = tmp_path / "t.tarsia"
@@ -116,6 +117,7 @@ def test_options_of_columns(tmp_path: Path) -> None:
         "origin": {"encode": "dict(runend)", "zones": False, "erasure": 2},
         "vector": {"round": "bf16", "preset": "fast"},
         "place": {"layout": "packed"},
+        "key": {"bloom": True},
     }
     tarsia.write(table, path, preset="compact", columns=columns, column_order=["place", "origin"], metadata={"k": "v"})
     file = tarsia.open(path)
@@ -123,6 +125,8 @@ def test_options_of_columns(tmp_path: Path) -> None:
     assert found["origin"]["trees"][0]["tree"].startswith("dict(")
     assert (found["origin"]["erasure_level"], found["origin"]["zone_bytes"]) == (2, 0)
     assert found["place"]["place"] < found["origin"]["place"]
+    assert (found["key"]["bloom_bytes"] > 0, found["origin"]["bloom_bytes"]) == (True, 0)
+    assert file.scan(filter="key = 1001").to_pyarrow().num_rows == 0
     rounded = [column for name, column in found.items() if name.startswith("vector") and column["rounding"]]
     assert rounded[0]["rounding"].startswith("bf16")
     assert file.schema.metadata["k"] == "v"
@@ -158,6 +162,8 @@ def test_options_of_columns(tmp_path: Path) -> None:
         ({"column_order": ["nothing"]}, tarsia.NoSuchColumn),
         ({"column_order": "id"}, TypeError),
         ({"page_bytes": -1}, tarsia.InvalidInput),
+        ({"page_bytes": 0}, tarsia.InvalidInput),
+        ({"columns": {"id": {"bloom": 1}}}, TypeError),
         ({"page_bytes": "large"}, TypeError),
         ({"threads": 0}, tarsia.InvalidInput),
         ({"deterministic": "yes"}, TypeError),

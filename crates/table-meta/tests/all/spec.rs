@@ -51,6 +51,7 @@ fn objects_of_json() {
         n: 5,
         commit: ObjectId::of(b"commit 5"),
         before: Some(ObjectId::of(b"commit 4")),
+        schemas: vec![ObjectId::of(b"schema 2"), ObjectId::of(b"schema 1")],
         op: RefOp::Commit,
         txn: TxnId([0x77; 16]),
         source: None,

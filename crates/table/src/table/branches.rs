@@ -72,7 +72,7 @@ impl Table {
         names::check_name(branch)?;
         let said = said(info.new_txn()?, info);
         let name = branch.to_owned();
-        self.shared.run(|desk, _| async move {
+        self.shared.run(|desk, objects| async move {
             let mut newest = refs::newest(&desk, &name, None).await?;
             loop {
                 let named =
@@ -82,6 +82,7 @@ impl Table {
                     n: newest.as_ref().map_or(0, |newest| newest.n + 1),
                     commit,
                     before: newest.as_ref().map(|newest| newest.commit),
+                    schemas: objects.schemas_of(&commit),
                     op,
                     txn: said.txn,
                     source,
@@ -252,6 +253,7 @@ impl Table {
                 n: head.n + 1,
                 commit: rebased.0,
                 before: Some(head.commit),
+                schemas: objects.schemas_of(&rebased.0),
                 op: RefOp::Reset,
                 txn: said.txn,
                 source: None,

@@ -511,7 +511,7 @@ mod tests {
             read_as(text, &asked(&[("n", DataType::UInt8)]))
                 .unwrap_err()
                 .to_string(),
-            "line 4: column `n`: \"300\" is no UInt8, the type that --types asks for"
+            "line 4: column `n`: \"300\" is no UInt8, the type that the column is to have"
         );
     }
 

@@ -762,7 +762,7 @@ mod tests {
             read_as(text, &[("o.l", DataType::Boolean), ("n", DataType::Utf8)])
                 .unwrap_err()
                 .to_string(),
-            "line 1: column `o.l`: 1 is no Boolean, the type that --types asks for"
+            "line 1: column `o.l`: 1 is no Boolean, the type that the column is to have"
         );
         assert_eq!(
             read_as(text, &[("o", DataType::Int8), ("n", DataType::Utf8)]).map(|_| ()),

@@ -74,7 +74,8 @@ def write(data: Any, place: Any, **options: Any) -> dict[str, Any]:
     :param place: a path, a URL or a binary file object with ``write``
     :param preset: ``"fast"``, ``"balanced"`` (default) or ``"compact"``
     :param columns: options of columns by name: ``encode`` (``"dict(runend)"``), ``layout`` (``"packed"``,
-        ``"full-zip"``, ``"mini-block"``), ``round`` (``"bf16"``), ``erasure``, ``preset``, ``zones``
+        ``"full-zip"``, ``"mini-block"``), ``round`` (``"bf16"``), ``erasure``, ``preset``, ``zones``, ``bloom`` (True
+        for a bloom filter, by which ``=`` and ``IN`` pass over rows: for keys and other values that are rare)
     :param like: a file, or its place, whose encodings are taken over, without a search
     :param metadata: a dict of texts that is added to the metadata of the schema
     :param column_order: columns whose pages lie together, in this order
