@@ -21,11 +21,6 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// A file that is read.
     type Reader: ReadAt;
 
-    /// Whether paths are those of the operating system, so that a file can be opened without asking this.
-    fn is_of_system(&self) -> bool {
-        false
-    }
-
     /// Creates a file; an error if the name is taken.
     ///
     /// # Errors
@@ -156,10 +151,6 @@ pub struct SystemFiles;
 impl FileSystem for SystemFiles {
     type File = File;
     type Reader = LocalFile;
-
-    fn is_of_system(&self) -> bool {
-        true
-    }
 
     fn create_new(&self, path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(path)

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::ready;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -40,14 +39,6 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// understands a request and refuses it is found out by the request.
     fn capabilities(&self) -> Capabilities {
         Capabilities::NONE
-    }
-
-    /// The path of an object that lies on this machine: who reads it often may map the file instead of asking for
-    /// copies of its bytes. `None` for other stores, and where a file that is mapped cannot be deleted. It need not be
-    /// there.
-    fn local_path(&self, key: &str) -> Option<PathBuf> {
-        let _ = key;
-        None
     }
 
     /// Reads bytes of an object. The answer has all bytes asked for, or it is an error.

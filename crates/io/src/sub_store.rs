@@ -1,6 +1,5 @@
 //! A part of a store as a store.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -79,10 +78,6 @@ impl Store for SubStore {
 
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
-    }
-
-    fn local_path(&self, key: &str) -> Option<PathBuf> {
-        self.store.local_path(&self.key(key))
     }
 
     fn get(&self, mut get: Get) -> StoreFuture<Got> {

@@ -12,16 +12,22 @@ use crate::error::{Error, Result};
 
 /// The folder of a table that a folder, which need not be there, lies in. The folder itself may be one of a table.
 pub fn enclosing_table(folder: &Path) -> Option<PathBuf> {
+    let folder = resolved(folder)?;
+    let mut above = folder.ancestors().skip(1);
+    above.find(|it| is_table(it)).map(Path::to_owned)
+}
+
+/// The path of a folder, which need not be there, without links: they lead to the folders that a collection goes
+/// through.
+fn resolved(folder: &Path) -> Option<PathBuf> {
     let folder = std::path::absolute(folder).ok()?;
-    // Links lead to the folders that a collection goes through.
     let there = folder.ancestors().find(|it| it.exists())?;
-    let is_itself = there == folder;
+    let rest = folder.strip_prefix(there).ok()?;
     let there = there.canonicalize().ok()?;
-    let above = there.ancestors().skip(usize::from(is_itself));
-    above
-        .into_iter()
-        .find(|it| is_table(it))
-        .map(Path::to_owned)
+    Some(match rest.as_os_str().is_empty() {
+        true => there,
+        false => there.join(rest),
+    })
 }
 
 fn is_table(folder: &Path) -> bool {
@@ -64,7 +70,15 @@ fn names_a_place(url: &str) -> bool {
 
 /// Refuses a copy to the table itself, to a place inside of it, and to one that it lies in.
 pub(crate) fn check_apart(from: &Arc<dyn Store>, to: &Arc<dyn Store>) -> Result<()> {
-    let folder = |store: &Arc<dyn Store>| format!("{}/", store.url("").trim_end_matches('/'));
+    let folder = |store: &Arc<dyn Store>| {
+        let url = store.url("");
+        let path = Path::new(&url)
+            .is_absolute()
+            .then(|| resolved(Path::new(&url)));
+        let path = path.flatten();
+        let url = path.map_or(url, |path| path.to_string_lossy().into_owned());
+        format!("{}/", url.trim_end_matches('/'))
+    };
     let (one, other) = (folder(from), folder(to));
     let what = match (other.starts_with(&one), one.starts_with(&other)) {
         // Stores in memory have one name, and are many.

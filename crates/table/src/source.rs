@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tarsia::{File, OpenOptions};
 use tarsia_io::{
-    Access, Get, GetRange, MappedFile, Priority, ReadAt, ReadBytes, ReadOptions, Store, block_on,
-    check_inside, coalesce,
+    Access, Get, GetRange, Priority, ReadAt, ReadBytes, ReadOptions, Store, block_on, check_inside,
+    coalesce,
 };
 use tarsia_table_meta::{Entry, names};
 
@@ -91,25 +91,16 @@ impl ReadAt for StoreFile {
     }
 }
 
-/// The file of an entry, mapped; `None` if it cannot be. What is wrong with it then is told by the store.
-fn mapped(store: &Arc<dyn Store>, key: &str, entry: &Entry) -> Option<Arc<dyn ReadAt>> {
-    let file = MappedFile::open(store.local_path(key)?).ok()?;
-    let is_so = file.mapped().is_some() && file.len() == entry.bytes;
-    is_so.then(|| Arc::new(file) as Arc<dyn ReadAt>)
-}
-
 /// Opens the file of an entry, and compares its id and its rows.
 pub(crate) fn open(store: &Arc<dyn Store>, entry: &Entry) -> Result<File> {
     let key = names::data_key(&entry.file);
     let named = |error: Error| error.of_object(&key);
-    let reader = mapped(store, &key, entry).unwrap_or_else(|| {
-        Arc::new(StoreFile {
-            store: store.clone(),
-            key: key.as_str().into(),
-            len: entry.bytes,
-        })
-    });
-    let opened = File::open_named(reader, key.clone(), OpenOptions::new());
+    let reader = StoreFile {
+        store: store.clone(),
+        key: key.as_str().into(),
+        len: entry.bytes,
+    };
+    let opened = File::open_named(Arc::new(reader), key.clone(), OpenOptions::new());
     // The error of a file names it already.
     let file = opened.map_err(Error::from)?;
     let metadata = file.metadata().map_err(Error::from)?;

@@ -74,7 +74,16 @@ impl TableSpec {
             .partition_by
             .iter()
             .map(|text| parse_partition(text, schema));
-        let fields = fields.collect::<Result<_>>()?;
+        let fields: Vec<PartitionField> = fields.collect::<Result<_>>()?;
+        let is_twice = |(i, field): (usize, &PartitionField)| {
+            let mut before = fields.iter().take(i);
+            before.any(|it| (it.source, it.transform) == (field.source, field.transform))
+        };
+        if let Some(twice) = fields.iter().enumerate().position(is_twice) {
+            let text = self.partition_by.get(twice).map_or("", String::as_str);
+            let what = format!("partition `{}` is there twice", text.escape_debug());
+            return Err(Error::invalid(what));
+        }
         Ok(PartitionSpec { id: 0, fields })
     }
 }
@@ -82,7 +91,8 @@ impl TableSpec {
 fn parse_partition(text: &str, schema: &TableSchema) -> Result<PartitionField> {
     let bad = |why: &str| Error::invalid(format!("partition `{}`: {why}", text.escape_debug()));
     let field = |name: &str, transform: Transform| {
-        let name = unquoted(name.trim()).ok_or_else(|| bad("a closing quote is missing"))?;
+        let name = unquoted(name.trim())
+            .ok_or_else(|| bad("the double quotes of the name do not match"))?;
         let none = || bad(&format!("there is no field `{}`", name.escape_debug()));
         let field = schema.by_name(&name).ok_or_else(none)?;
         Ok(PartitionField {
@@ -109,7 +119,9 @@ fn parse_partition(text: &str, schema: &TableSchema) -> Result<PartitionField> {
             let width = width.trim().parse().ok().filter(|width| *width > 0);
             field(
                 name,
-                Transform::Truncate(width.ok_or_else(|| bad("the width is no number above 0"))?),
+                Transform::Truncate(
+                    width.ok_or_else(|| bad("the width is no number from 1 to 4294967295"))?,
+                ),
             )
         }
         other => Err(bad(&format!(

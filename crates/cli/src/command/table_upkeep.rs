@@ -65,7 +65,7 @@ pub(super) fn gc(args: &TableGc, places: &dyn Places) -> Result<(), Failure> {
         (objects, report.removed.len().to_string()),
         (bytes, report.removed_bytes().to_string()),
         ("pins that ended", report.ended_pins.to_string()),
-        ("temporaries left", n_temporaries.to_string()),
+        ("temporary files", n_temporaries.to_string()),
     ])?;
     out.finish()
 }

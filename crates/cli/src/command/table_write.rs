@@ -107,8 +107,8 @@ fn split_partitions(text: &str) -> Vec<String> {
             _ => {}
         }
     }
-    let parts = parts.into_iter().map(|part| part.trim().to_owned());
-    parts.filter(|part| !part.is_empty()).collect()
+    let parts = parts.iter().map(|part| part.trim().to_owned());
+    parts.collect()
 }
 
 pub(super) fn partitioned_by(snapshot: &Snapshot) -> Result<String, Failure> {
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn partitions_are_split_outside_of_parentheses() {
         assert_eq!(
-            split_partitions("day(time), truncate(name, 4);country,"),
-            ["day(time)", "truncate(name, 4)", "country"]
+            split_partitions("day(time), truncate(\"a;(\", 4);country,"),
+            ["day(time)", "truncate(\"a;(\", 4)", "country", ""]
         );
-        assert!(split_partitions("").is_empty());
+        assert_eq!(split_partitions(""), [""]);
     }
 }

@@ -377,7 +377,17 @@ fn a_table_is_partitioned_by_columns_whose_names_stand_in_quotes() {
         ];
         folder.run(&[&args[..], &["--json", "--force"]].concat())
     };
-    for by in ["\"c,d", "truncate(\"c,d, 1)", "\"c,d\"x", "\"e\""] {
+    let wrong = [
+        "\"c,d",
+        "truncate(\"c,d, 1)",
+        "\"c,d\"x",
+        "\"e\"",
+        "",
+        "n,",
+        "n,\"n\"",
+        "truncate(n, 0)",
+    ];
+    for by in wrong {
         let line = create(by).fails(2);
         assert!(line.contains("partition `"), "{by}: {line}");
     }

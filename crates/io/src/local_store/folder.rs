@@ -290,11 +290,6 @@ impl<F: FileSystem> Folder<F> {
         &self.root
     }
 
-    /// See [`FileSystem::is_of_system`].
-    pub(super) fn is_of_system(&self) -> bool {
-        self.files.is_of_system()
-    }
-
     pub(super) fn url(&self, key: &str) -> String {
         format!("{}/{key}", self.root.display())
     }

@@ -6,7 +6,7 @@ mod upload;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -156,12 +156,6 @@ impl<F: FileSystem + Clone + 'static> Store for LocalStore<F> {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::ALL
-    }
-
-    fn local_path(&self, key: &str) -> Option<PathBuf> {
-        let is_deletable = cfg!(unix);
-        let path = self.folder.path(key).ok()?;
-        (is_deletable && self.folder.is_of_system()).then_some(path)
     }
 
     fn get(&self, get: Get) -> StoreFuture<Got> {

@@ -1,14 +1,14 @@
 //! Folders as stores: names, races, what crashed writers leave, and what is no object.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use tarsia_io::{
-    Get, GetRange, List, Listing, LocalStore, MemoryStore, PutIfAbsent, Store, StoreErrorKind,
-    StoreOperation, SubStore, block_on,
+    Get, GetRange, List, Listing, LocalStore, PutIfAbsent, Store, StoreErrorKind, StoreOperation,
+    block_on,
 };
 
 fn store() -> (tempfile::TempDir, LocalStore) {
@@ -291,17 +291,4 @@ fn a_sparse_file_of_any_length_takes_no_memory() {
     assert_eq!(error.kind(), StoreErrorKind::NoRanges);
     let got = block_on(store.get(Get::new("k", GetRange::Suffix(3)))).unwrap();
     assert_eq!(got.bytes, [0; 3]);
-}
-
-#[test]
-fn an_object_has_a_path_unless_its_key_leads_out_of_the_folder() {
-    let (_folder, store) = store();
-    put(&store, "a/b", 7);
-    let store: Arc<dyn Store> = Arc::new(store);
-    let below = SubStore::new(store.clone(), "a");
-    let path = cfg!(unix).then(|| PathBuf::from(store.url("a/b")));
-    assert_eq!(store.local_path("a/b"), path);
-    assert_eq!(below.local_path("b"), path);
-    assert_eq!(store.local_path("../b"), None);
-    assert_eq!(MemoryStore::new().local_path("a/b"), None);
 }
