@@ -18,8 +18,9 @@ use crate::steps::{Answer, Need};
 pub(crate) const TRANSACTION_AGE_MAX: Duration = Duration::from_secs(12 * 3600);
 /// Clocks do not go faster or slower than each other by more, over a transaction.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(3600);
-/// Longest lease.
-const LEASE_MAX: Duration = Duration::from_secs(400 * 24 * 3600);
+/// Longest time in days for which a pin keeps a state.
+pub const PIN_DAYS_MAX: u64 = 400;
+const LEASE_MAX: Duration = Duration::from_secs(PIN_DAYS_MAX * 24 * 3600);
 
 /// Writes a pin of a commit, which spares objects of a transaction of some age. Returns its id and its end by this
 /// process' clock.
@@ -31,10 +32,7 @@ pub(crate) fn pin(
     info: &CommitInfo,
 ) -> Result<(TxnId, Instant)> {
     if lease < Duration::from_millis(1) || lease > LEASE_MAX {
-        let what = format!(
-            "a pin holds for at most {} days",
-            LEASE_MAX.as_secs() / 86_400
-        );
+        let what = format!("a pin holds for at most {PIN_DAYS_MAX} days");
         return Err(Error::invalid(what));
     }
     // The clock is read first, so that the lease ends here before it ends in the store.

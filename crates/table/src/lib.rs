@@ -103,6 +103,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use finding::Finding;
 pub use fsck::{Depth, FsckReport};
 pub use gc::{Gc, GcReport, Removed};
+pub use lease::PIN_DAYS_MAX;
 pub use place::enclosing_table;
 pub use protocol::Committed;
 pub use scan::{FILE_COLUMN, Origin, POSITION_COLUMN, Scan, ScanBuilder};

@@ -123,8 +123,7 @@ impl Objects {
 
     /// A commit that something refers to.
     pub(crate) async fn commit(&self, desk: &Desk, id: ObjectId) -> Result<Arc<Commit>> {
-        let found = self.find_commit(desk, id).await?;
-        found.ok_or_else(|| missing(ObjectKind::Commit, &id))
+        self.commit_with(desk, id, &[]).await
     }
 
     /// A commit that something refers to. If it has to be read, so are these schema objects, at the same time.

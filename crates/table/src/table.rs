@@ -224,10 +224,16 @@ impl Table {
         known.clone()
     }
 
+    /// The newest ref entry of a branch that this handle has seen.
+    fn known_head(&self, branch: &str) -> Option<RefEntry> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(branch).cloned()
+    }
+
     /// The newest ref entry of a branch that exists.
     pub(crate) fn head(&self, branch: &str) -> Result<RefEntry> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(branch).cloned();
+        let known = self.known_head(branch);
         let name = branch.to_owned();
         let listed = self.listed.filter(|_| known.is_none() && branch == MAIN);
         let newest = self.shared.run(|desk, _| async move {
@@ -258,8 +264,7 @@ impl Table {
     /// [`ErrorKind::NotFound`], [`ErrorKind::InvalidInput`], errors of the store.
     pub fn at(&self, state: &str) -> Result<Snapshot> {
         let id = self.resolve(state)?;
-        let head = self.known().remove(state);
-        let head = head.filter(|head| head.commit == id);
+        let head = self.known_head(state).filter(|head| head.commit == id);
         let schemas = head.map_or(Vec::new(), |head| head.schemas);
         Snapshot::open(self.shared.clone(), id, schemas)
     }

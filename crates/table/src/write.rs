@@ -114,7 +114,6 @@ impl RowWriter {
     fn in_order(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let given = batch.schema();
         let mut places = HashMap::with_capacity(given.fields().len());
-        let mut twice = None;
         for (place, field) in given.fields().iter().enumerate() {
             let name = field.name().as_str();
             if self.schema.by_name(name).is_none() {
@@ -122,12 +121,9 @@ impl RowWriter {
                 return Err(Error::invalid(format!("the table has no field `{name}`")));
             }
             if places.insert(name, place).is_some() {
-                twice = twice.or(Some(name));
+                let name = name.escape_debug();
+                return Err(Error::invalid(format!("two fields have the name `{name}`")));
             }
-        }
-        if let Some(name) = twice {
-            let name = name.escape_debug();
-            return Err(Error::invalid(format!("two fields have the name `{name}`")));
         }
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsia_table::meta::{Pin, Policy, Rule, TxnId};
-use tarsia_table::{CommitInfo, Gc};
+use tarsia_table::{CommitInfo, Gc, PIN_DAYS_MAX};
 
 use crate::args::{BranchRule, Said, TableCopy, TableGc, TablePin, TableProtect, TableUnpin};
 use crate::failure::Failure;
@@ -88,8 +88,8 @@ pub(super) fn pin(args: &TablePin, places: &dyn Places) -> Result<(), Failure> {
     let mut out = Out::new();
     if let Some(state) = &args.state {
         // Also of a dry run, which makes no pin that could be refused.
-        if !(1..=400).contains(&args.days) {
-            let what = format!("--days: {} is not from 1 to 400", args.days);
+        if !(1..=PIN_DAYS_MAX).contains(&args.days) {
+            let what = format!("--days: {} is not from 1 to {PIN_DAYS_MAX}", args.days);
             return Err(Failure::Usage(what));
         }
         let commit = table.at(state).map_err(failed(path))?.id();
