@@ -64,5 +64,5 @@ pub use path::{LeafPath, leaf_paths};
 pub use pool::Pool;
 pub use reorder::reorder;
 pub use rows_held::RowsHeld;
-pub use select::select;
+pub use select::{select, values_of};
 pub use types::{logical_type, value_type};

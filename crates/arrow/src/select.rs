@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, make_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
-use crate::kernels::{counted_nulls, selected_strings};
+use crate::kernels::{counted_nulls, selected_strings, taken_strings};
 use crate::pool::Pool;
 
 /// The rows whose bit is set, of which there are `n_set`, in memory of the pool. `None` for all types but numbers of at
-/// most 16 bytes and byte strings with 32-bit offsets: Arrow's kernel serves the others. It lists the rows first, and
+/// most 16 bytes, byte strings with 32-bit offsets, and dictionary arrays with keys of type UInt32: Arrow's kernel
+/// serves the others. It lists the rows first, and
 /// calls a function to copy a string, so that it takes twice as long.
 ///
 /// # Errors
@@ -49,6 +51,14 @@ pub fn select(
         let found = BooleanBuffer::new(pool.into_buffer(found, bytes), 0, n_set);
         Ok(Some(counted_nulls(found)))
     };
+    if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
+        let Some(keys) = select(dictionary.keys(), bits, n_set, pool)? else {
+            return Ok(None);
+        };
+        let keys = keys.as_primitive::<UInt32Type>().clone();
+        let selected = DictionaryArray::try_new(keys, dictionary.values().clone());
+        return Ok(Some(Arc::new(selected.map_err(|_| misfit())?)));
+    }
     Ok(match array.data_type() {
         DataType::Utf8 => {
             let strings = array.as_string::<i32>();
@@ -99,10 +109,56 @@ pub fn select(
     })
 }
 
+/// The values of a dictionary array's rows, an array of the dictionary's type, in memory of the pool. `None` for all
+/// dictionaries but those of byte strings with 32-bit offsets: Arrow's `take` serves the others.
+///
+/// # Errors
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for 2 GiB of strings and more.
+pub fn values_of(
+    dictionary: &DictionaryArray<UInt32Type>,
+    pool: &Pool,
+) -> Result<Option<ArrayRef>> {
+    /// Numbers no entry: dictionaries have fewer.
+    const NONE: u32 = u32::MAX;
+    let keys = dictionary.keys();
+    let nulls = keys.nulls().cloned();
+    // What stands under a null may be the number of an entry.
+    let cleared: Vec<u32>;
+    let codes = match &nulls {
+        None => keys.values().as_ref(),
+        Some(nulls) => {
+            let mut codes = keys.values().to_vec();
+            for row in (!nulls.inner()).set_indices() {
+                if let Some(code) = codes.get_mut(row) {
+                    *code = NONE;
+                }
+            }
+            cleared = codes;
+            &cleared
+        }
+    };
+    let values = dictionary.values();
+    // An entry that is null has no bytes, and its rows are nulls that the keys do not tell of.
+    if values.null_count() > 0 {
+        return Ok(None);
+    }
+    Ok(match values.data_type() {
+        DataType::Utf8 => {
+            let strings = values.as_string::<i32>();
+            Some(Arc::new(taken_strings(strings, codes, nulls, pool)?))
+        }
+        DataType::Binary => {
+            let strings = values.as_binary::<i32>();
+            Some(Arc::new(taken_strings(strings, codes, nulls, pool)?))
+        }
+        _ => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use arrow_array::{BinaryArray, BooleanArray, Int16Array, Int64Array, StringArray};
-    use arrow_array::{Decimal128Array, LargeStringArray};
+    use arrow_array::{Decimal128Array, LargeStringArray, UInt32Array};
 
     use super::*;
 
@@ -127,6 +183,7 @@ mod tests {
             Arc::new((0..n).map(|i| Some(text(i))).collect::<StringArray>()),
             Arc::new((0..n).map(|i| null(i).map(text)).collect::<StringArray>()),
             Arc::new((0..n).map(|i| null(i).map(text)).collect::<BinaryArray>()),
+            Arc::new(dictionary(n)),
         ];
         for array in arrays {
             for (start, len) in [(0, n), (3, 700), (64, 64), (5, 0)] {
@@ -145,6 +202,49 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// Text of ten values and nulls, one of which has the number of an entry.
+    fn dictionary(n: usize) -> DictionaryArray<UInt32Type> {
+        let entries = StringArray::from_iter_values((0..10).map(|i| "xyß".repeat(i * 3)));
+        let keys = (0..n).map(|i| (i * 7 % 10) as u32).collect();
+        let nulls = (0..n).map(|i| i % 5 != 2).collect::<Vec<_>>();
+        let keys = UInt32Array::new(keys, Some(nulls.into()));
+        DictionaryArray::new(keys, Arc::new(entries))
+    }
+
+    #[test]
+    fn values_of_dictionaries_are_those_that_arrow_takes() {
+        let pool = Pool::new(1 << 20);
+        let all = dictionary(500);
+        let without_nulls = UInt32Array::new(all.keys().values().clone(), None);
+        for dictionary in [
+            all.clone(),
+            all.slice(3, 77),
+            all.slice(9, 0),
+            DictionaryArray::new(without_nulls, all.values().clone()),
+            DictionaryArray::new(
+                UInt32Array::from(vec![None, None]),
+                Arc::new(StringArray::from(Vec::<&str>::new())),
+            ),
+            DictionaryArray::new(
+                UInt32Array::from(vec![1, 0, 1]),
+                Arc::new(BinaryArray::from(vec![&b"a"[..], b"\xff"])),
+            ),
+        ] {
+            let (values, keys) = (dictionary.values(), dictionary.keys());
+            let expected = arrow_select::take::take(values, keys, None).unwrap();
+            let found = values_of(&dictionary, &pool).unwrap().unwrap();
+            assert_eq!(&found, &expected);
+            found.to_data().validate_full().unwrap();
+        }
+        for values in [
+            Arc::new(StringArray::from(vec![None, Some("a")])) as ArrayRef,
+            Arc::new(Int64Array::from(vec![1, 2])),
+        ] {
+            let dictionary = DictionaryArray::new(UInt32Array::from(vec![1, 0]), values);
+            assert!(values_of(&dictionary, &pool).unwrap().is_none());
         }
     }
 

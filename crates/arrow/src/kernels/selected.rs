@@ -1,12 +1,16 @@
-//! Byte strings of an array that are selected.
+//! Byte strings of an array that are selected, by bits or by their numbers.
 
 use arrow_array::types::ByteArrayType;
 use arrow_array::{Array, GenericByteArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use tarsia_bits::{STRING_SLACK_BYTES, compact_strings, selected_bytes};
-use tarsia_codec::{Error, Result};
+use tarsia_bits::{STRING_SLACK_BYTES, compact_strings, selected_bytes, take_strings, taken_bytes};
+use tarsia_codec::{Error, Result, limits};
 
 use crate::pool::Pool;
+
+fn misfit() -> Error {
+    Error::invalid("bits or nulls of another number of strings")
+}
 
 /// The strings whose bit is set, of which there are `n_set`; `nulls` are theirs.
 ///
@@ -19,29 +23,87 @@ pub(crate) fn selected_strings<T: ByteArrayType<Offset = i32>>(
     nulls: Option<NullBuffer>,
     pool: &Pool,
 ) -> Result<GenericByteArray<T>> {
-    let misfit = || Error::invalid("bits of another number of strings");
-    if bits.len() != array.len() || nulls.as_ref().is_some_and(|nulls| nulls.len() != n_set) {
+    if bits.len() != array.len() {
         return Err(misfit());
     }
     let offsets: &[u32] = bytemuck::cast_slice(array.value_offsets());
-    let data_bytes = selected_bytes(bits.values(), bits.offset(), offsets) as usize;
+    let (bytes, at) = (bits.values(), bits.offset());
+    let data_bytes = selected_bytes(bytes, at, offsets);
+    let room = Room {
+        rows: n_set,
+        data_bytes,
+        nulls,
+    };
+    strings_of(room, pool, |ends, data| {
+        compact_strings(bytes, at, offsets, array.value_data(), ends, data)
+    })
+}
+
+/// The strings that `codes` number; a code that numbers none has an empty one. `nulls` are those of the result.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for nulls of another number of strings,
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for 2 GiB of strings and more.
+pub(crate) fn taken_strings<T: ByteArrayType<Offset = i32>>(
+    array: &GenericByteArray<T>,
+    codes: &[u32],
+    nulls: Option<NullBuffer>,
+    pool: &Pool,
+) -> Result<GenericByteArray<T>> {
+    let offsets: &[u32] = bytemuck::cast_slice(array.value_offsets());
+    let data_bytes = taken_bytes(codes, offsets);
+    let room = Room {
+        rows: codes.len(),
+        data_bytes,
+        nulls,
+    };
+    strings_of(room, pool, |ends, data| {
+        take_strings(codes, offsets, array.value_data(), ends, data)
+    })
+}
+
+/// The size of an array of strings.
+struct Room {
+    rows: usize,
+    data_bytes: u64,
+    nulls: Option<NullBuffer>,
+}
+
+/// Strings of an array, whose ends and bytes `write` writes: whole strings of that array, or empty ones. It returns how
+/// many bytes these are.
+fn strings_of<T: ByteArrayType<Offset = i32>>(
+    room: Room,
+    pool: &Pool,
+    write: impl FnOnce(&mut [u32], &mut [u8]) -> Result<usize, tarsia_bits::Error>,
+) -> Result<GenericByteArray<T>> {
+    let Room {
+        rows,
+        data_bytes,
+        nulls,
+    } = room;
+    if nulls.as_ref().is_some_and(|nulls| nulls.len() != rows) {
+        return Err(misfit());
+    }
+    let bytes_max = u64::from(limits::ARROW_OFFSET_MAX);
+    if data_bytes > bytes_max {
+        return Err(Error::limit("ARROW_OFFSET_MAX", data_bytes, bytes_max));
+    }
+    let data_bytes = data_bytes as usize;
     let mut data = pool.take(data_bytes + STRING_SLACK_BYTES);
-    let offsets_bytes = (n_set + 1) * size_of::<u32>();
+    let offsets_bytes = (rows + 1) * size_of::<u32>();
     let mut ends = pool.take(offsets_bytes);
     let all_ends: &mut [u32] = ends.as_values_mut()?;
     let (first, later) = all_ends.split_first_mut().ok_or_else(misfit)?;
     *first = 0;
-    let (bytes, at) = (bits.values(), bits.offset());
-    let written = compact_strings(bytes, at, offsets, array.value_data(), later, &mut data);
-    if written != Ok(data_bytes) {
+    if write(later, &mut data) != Ok(data_bytes) {
         return Err(misfit());
     }
-    let offsets = ScalarBuffer::new(pool.into_buffer(ends, offsets_bytes), 0, n_set + 1);
+    let offsets = ScalarBuffer::new(pool.into_buffer(ends, offsets_bytes), 0, rows + 1);
     let data = pool.into_buffer(data, data_bytes);
-    // SAFETY: the first offset is 0. Each of the others is the one before plus the length of a string of `array`, so
-    // none falls; the last is `data_bytes`, as was checked, which is at most the bytes of `array`, below 2 GiB.
+    // SAFETY: the first offset is 0. Each of the others is the one before plus the length of a string of the array, or
+    // of an empty one, so none falls; the last is `data_bytes`, as was checked, below 2 GiB.
     let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
-    // SAFETY: the offsets end where the data ends. Between two of them lie the bytes of a string of `array`, so they
+    // SAFETY: the offsets end where the data ends. Between two of them lie the bytes of a string of the array, so they
     // are text if its strings are. `nulls` were checked to have one bit for each string.
     Ok(unsafe { GenericByteArray::new_unchecked(offsets, data, nulls) })
 }

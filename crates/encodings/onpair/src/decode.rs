@@ -21,8 +21,8 @@ use crate::layout::{self, CODE_BYTES, ID, TOKEN_BYTES_MAX, TOKENS_MAX, UnitParts
 const CODES_AT_ONCE: u32 = 1 << 18;
 
 /// Two selected values with at most this many codes between them are decoded together: unpacking these takes less time
-/// than asking the child again.
-const GAP_CODES: u32 = 128;
+/// than asking the child again (0.1 ns a code against 150 ns a question, of bit-packed ones).
+const GAP_CODES: u32 = 1024;
 
 /// Kernels look up few single values, and must be small.
 const ONE_BY_ONE: bool = cfg!(feature = "kernel");
@@ -368,11 +368,11 @@ impl UnitDecoder {
         let counts = self.counts_of(parts);
         counts.try_for_parts(0..n_needed, scratch, &mut |counts, scratch| {
             let first = codes_before as u32;
-            codes_before += counts.sum();
-            if codes_before > parts.codes.len.into() {
+            let (n_codes, fits) = ends_from_lengths(counts.numbers, first);
+            codes_before += n_codes;
+            if !fits || codes_before > parts.codes.len.into() {
                 return Err(Failure::Error(UnitParts::bad_counts(codes_before)));
             }
-            ends_from_lengths(counts.numbers, first);
             let ends = CodeEnds {
                 start: counts.start as usize,
                 first,

@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::DataType;
-use tarsia_arrow::{Pool, reorder};
+use tarsia_arrow::Pool;
 use tarsia_codec::ValueType;
 use tarsia_filter::{ColumnTest, Conjunct, Expr, Filter, FilterError};
 
 use super::blooms::KeyQuestions;
 use super::open_file::OpenFile;
 use super::pick::{FoundRows, PickCost};
-use super::window::{Fields, Found, Passed, Reader};
+use super::window::{Fields, Found, Passed, Reader, of_type};
 use super::zones::{Proved, proved};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::RowSelection;
@@ -288,12 +285,13 @@ impl RowFilter {
             }
         }
         self.count(n_rows, &open);
+        let pool = &reader.file.session.pool;
         let of_field = |field| {
             let mut known = self.projection.fields.iter().zip(&open.arrays);
             let known = known.find(|(known, _)| Arc::ptr_eq(known, field));
             let array = known.and_then(|(_, array)| array.as_ref());
             array
-                .map(|array| of_type(field.field.data_type(), array))
+                .map(|array| of_type(field.field.data_type(), array, pool))
                 .transpose()
         };
         let known = output.fields.iter().map(of_field);
@@ -510,21 +508,6 @@ fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Optio
         answered: Cost::default(),
         decoded: Cost::default(),
     })
-}
-
-/// An array of a column, which may be a dictionary array although the column has another type.
-fn of_type(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
-    let dictionary = array.as_dictionary_opt::<UInt32Type>();
-    let Some(dictionary) = dictionary.filter(|_| array.data_type() != data_type) else {
-        return Ok(array.clone());
-    };
-    let places: UInt64Array = dictionary
-        .keys()
-        .iter()
-        .map(|key| key.map(u64::from))
-        .collect();
-    reorder(dictionary.values().as_ref(), &places)
-        .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string()))
 }
 
 fn unfit(error: &FilterError, kind: ErrorKind) -> Error {

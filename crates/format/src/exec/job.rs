@@ -16,9 +16,9 @@ use super::open_file::OpenFile;
 use super::pick::PickCost;
 use super::read_ahead::Window;
 use super::window::{Fields, Found, Passed, Reader};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::plan::RowSelection;
-use crate::table::Projection;
+use crate::table::{Projection, TableField};
 
 /// A scan uses other threads only if decoding takes about this many nanoseconds or more. To wake a thread takes 50 µs,
 /// and what it decodes is in another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second
@@ -217,37 +217,57 @@ impl Job {
         };
         let (picked, whole): (Vec<usize>, Vec<usize>) = missing.partition(is_picked);
         if !picked.is_empty() {
-            let Some(arrays) = self.read(&picked, &found.that_pass())? else {
+            let picked_fields = self.fields(&picked);
+            let Some(arrays) = self.read(&picked_fields, &found.that_pass(), false)? else {
                 return Ok(None);
             };
             put(arrays, &picked, &mut columns);
         }
         if !whole.is_empty() {
-            let Some(mut arrays) = self.read(&whole, &found.rows)? else {
+            // Of text of few values, the numbers of entries are filtered, which takes less time.
+            let whole_fields = self.fields(&whole);
+            let Some(mut arrays) = self.read(&whole_fields, &found.rows, passed.is_some())? else {
                 return Ok(None);
             };
             if let Some(passed) = passed {
-                arrays = passed.of_all(arrays)?;
+                match passed.of_all(&whole_fields, arrays) {
+                    // Entries took fewer bytes than the strings do.
+                    Err(error)
+                        if error.kind() == ErrorKind::LimitExceeded && found.rows.len() > 1 =>
+                    {
+                        return Ok(None);
+                    }
+                    passed => arrays = passed?,
+                }
             }
             put(arrays, &whole, &mut columns);
         }
         Ok(columns.into_iter().collect())
     }
 
-    /// Decodes some fields of the projection, by their numbers; `None` if there are too many rows for one batch.
-    fn read(&self, numbers: &[usize], rows: &RowSelection) -> Result<Option<Vec<ArrayParts>>> {
+    /// Some fields of the projection, by their numbers.
+    fn fields(&self, numbers: &[usize]) -> Vec<Arc<TableField>> {
         let fields = numbers.iter();
         let fields = fields.filter_map(|i| self.projection.fields.get(*i).cloned());
-        let fields: Vec<_> = fields.collect();
+        fields.collect()
+    }
+
+    /// Decodes fields; `None` if there are too many rows for one batch.
+    fn read(
+        &self,
+        fields: &[Arc<TableField>],
+        rows: &RowSelection,
+        as_entries: bool,
+    ) -> Result<Option<Vec<ArrayParts>>> {
         let columns = fields.iter();
         let columns: Vec<_> = columns
             .flat_map(|field| field.columns.iter().cloned())
             .collect();
         let of = Fields {
-            fields: &fields,
+            fields,
             columns: &columns,
             may_be_cut: false,
-            as_entries: false,
+            as_entries,
         };
         self.reader().arrays(of, rows, None)
     }

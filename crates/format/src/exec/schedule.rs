@@ -21,6 +21,10 @@ use crate::table::Projection;
 /// Name of the column of row numbers that a scan may add.
 pub const ROW_NUMBER: &str = "row_number";
 
+/// Rows that a batch of a filter is joined up to, unless the caller says how many it wants: enough that what a batch
+/// costs does not count, few enough that the copy stays in the cache and in memory that was used before.
+const JOINED_ROWS: usize = 8192;
+
 /// Columns and rows that a scan reads.
 pub(crate) struct Wish {
     pub(crate) file: Arc<OpenFile>,
@@ -50,6 +54,8 @@ pub(crate) struct Schedule {
     /// Rows that batches may still have.
     left: u64,
     batch_rows: usize,
+    /// Batches of at most half as many rows are joined, to at most so many.
+    joined_rows: usize,
     /// Rows that are decoded at once.
     task_rows: usize,
     /// Batches that are begun before the caller asks for them.
@@ -191,6 +197,10 @@ impl Schedule {
             rows: wish.rows,
             left: wish.limit.unwrap_or(u64::MAX),
             batch_rows,
+            joined_rows: wish
+                .batch_rows
+                .unwrap_or(by_default.min(JOINED_ROWS))
+                .max(1),
             task_rows,
             has_ended: false,
         }
@@ -249,18 +259,18 @@ impl Schedule {
     /// Takes batches of a task. Those of a filter may have few rows: they are joined.
     fn take(&mut self, batches: Vec<RecordBatch>) {
         for batch in batches {
-            if self.job.filter.is_none() || batch.num_rows() * 2 > self.batch_rows {
+            if self.job.filter.is_none() || batch.num_rows() * 2 > self.joined_rows {
                 self.join();
                 self.put(batch);
                 continue;
             }
             let n_small = rows_of(&self.small);
-            if n_small + batch.num_rows() > self.batch_rows {
+            if n_small + batch.num_rows() > self.joined_rows {
                 self.join();
             }
             self.small.push(batch);
             let n_small = rows_of(&self.small);
-            if n_small * 2 > self.batch_rows || n_small as u64 >= self.left {
+            if n_small * 2 > self.joined_rows || n_small as u64 >= self.left {
                 self.join();
             }
         }

@@ -3,11 +3,13 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
-use tarsia_arrow::{ArrayParts, Pool, reorder, select};
+use tarsia_arrow::{ArrayParts, Pool, reorder, select, values_of};
 use tarsia_filter::ColumnTest;
 
 use super::batch::too_many_values;
@@ -218,15 +220,33 @@ impl<'a> Passed<'a> {
         reorder(array, &places).map_err(|error| failed(error.to_string()))
     }
 
-    pub(super) fn of_all(&self, columns: Vec<ArrayParts>) -> Result<Vec<ArrayParts>> {
-        let columns = columns.into_iter().map(|column| {
+    /// The rows of the arrays of fields, which may have been decoded as entries.
+    pub(super) fn of_all(
+        &self,
+        fields: &[Arc<TableField>],
+        columns: Vec<ArrayParts>,
+    ) -> Result<Vec<ArrayParts>> {
+        let columns = columns.into_iter().zip(fields).map(|(column, field)| {
             let [array] = column.parts.as_slice() else {
                 return Err(too_many_values());
             };
-            Ok(ArrayParts {
-                parts: vec![self.of(array)?],
-            })
+            let array = of_type(field.field.data_type(), &self.of(array)?, self.pool)?;
+            Ok(ArrayParts { parts: vec![array] })
         });
         columns.collect()
+    }
+}
+
+/// An array of a column of this type, which may be a dictionary array although the column is none.
+pub(super) fn of_type(data_type: &DataType, array: &ArrayRef, pool: &Pool) -> Result<ArrayRef> {
+    let dictionary = array.as_dictionary_opt::<UInt32Type>();
+    let Some(dictionary) = dictionary.filter(|_| array.data_type() != data_type) else {
+        return Ok(array.clone());
+    };
+    match values_of(dictionary, pool) {
+        Ok(Some(values)) => Ok(values),
+        Ok(None) => reorder(dictionary.values().as_ref(), dictionary.keys())
+            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string())),
+        Err(error) => Err(Error::new(ErrorKind::LimitExceeded, error.to_string())),
     }
 }

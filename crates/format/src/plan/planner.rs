@@ -426,35 +426,20 @@ impl<'a> Planner<'a> {
             }
             next = rows.first_from(of_block.end);
             let mut present = page.present(&held);
-            let mut runs: Vec<Range<u32>> = Vec::new();
-            for run in rows.runs_within(of_block) {
-                let first = present.index_of(run.start);
-                let end = first + (run.end - run.start) as u32;
-                match runs.last_mut() {
-                    // Between them are rows that were erased.
-                    Some(last) if last.end == first => last.end = end,
-                    _ => runs.push(first..end),
+            let selected = if page.rows.is_none() && present.is_whole() {
+                selected_places(rows, of_block, &mut draft.plan.indices)
+            } else {
+                let runs = present_runs(&mut present, rows.runs_within(of_block));
+                let whole = runs.as_slice() == std::slice::from_ref(&(0..present.n_rows));
+                if let Some(form) = page.rows.filter(|form| !whole || form.is_indexed()) {
+                    for run in runs {
+                        self.add_lone_rows(page, block, form, run, draft)?;
+                    }
+                    continue;
                 }
-            }
-            let whole = runs.as_slice() == std::slice::from_ref(&(0..present.n_rows));
-            if let Some(form) = page.rows.filter(|form| !whole || form.is_indexed()) {
-                for run in runs {
-                    self.add_lone_rows(page, block, form, run, draft)?;
-                }
-                continue;
-            }
-            let plan = &mut draft.plan;
-            let selected = match runs.as_slice() {
-                [run] => Selected::Range {
-                    start: run.start,
-                    len: run.end - run.start,
-                },
-                runs => {
-                    let from = plan.indices.len();
-                    plan.indices.extend(runs.iter().cloned().flatten());
-                    Selected::Indices(from..plan.indices.len())
-                }
+                selected_runs(&runs, &mut draft.plan.indices)
             };
+            let plan = &mut draft.plan;
             plan.parts.push(BlockPart {
                 page: page.index(),
                 block,
@@ -642,4 +627,48 @@ impl<'a> Planner<'a> {
         let checksums = self.session.checksums;
         IndexOfRows::parse(bytes, form, rows, checksums, self.mapped.is_some())
     }
+}
+
+/// The selected rows of a block of which none is missing.
+fn selected_places(rows: &RowSelection, of_block: Range<u64>, indices: &mut Vec<u32>) -> Selected {
+    let mut runs = rows.runs_within(of_block.clone());
+    if let (Some(run), None) = (runs.next(), runs.next()) {
+        return Selected::Range {
+            start: (run.start - of_block.start) as u32,
+            len: (run.end - run.start) as u32,
+        };
+    }
+    let from = indices.len();
+    rows.push_places_within(of_block, indices);
+    Selected::Indices(from..indices.len())
+}
+
+/// The runs of a block's rows that are left, of which rows between them were erased.
+fn present_runs(
+    present: &mut Present<'_>,
+    rows: impl Iterator<Item = Range<u64>>,
+) -> Vec<Range<u32>> {
+    let mut runs: Vec<Range<u32>> = Vec::new();
+    for run in rows {
+        let first = present.index_of(run.start);
+        let end = first + (run.end - run.start) as u32;
+        match runs.last_mut() {
+            // Between them are rows that were erased.
+            Some(last) if last.end == first => last.end = end,
+            _ => runs.push(first..end),
+        }
+    }
+    runs
+}
+
+fn selected_runs(runs: &[Range<u32>], indices: &mut Vec<u32>) -> Selected {
+    if let [run] = runs {
+        return Selected::Range {
+            start: run.start,
+            len: run.end - run.start,
+        };
+    }
+    let from = indices.len();
+    indices.extend(runs.iter().cloned().flatten());
+    Selected::Indices(from..indices.len())
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow_buffer::bit_iterator::BitSliceIterator;
+use arrow_buffer::bit_iterator::{BitIndexU32Iterator, BitSliceIterator};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use tarsia_compliance::RowSet;
 
@@ -173,6 +173,24 @@ impl RowSelection {
                 let (start, len) = places(*first, bits, &rows);
                 let bytes = BitSliceIterator::new(bits.values(), bits.offset() + start, len);
                 RunsWithin::Bits(bytes, first + start as u64)
+            }
+        }
+    }
+
+    /// Appends its rows that lie in a range of at most 2^32 rows, each as its distance from the first of the range.
+    pub(crate) fn push_places_within(&self, rows: Range<u64>, places: &mut Vec<u32>) {
+        match &self.form {
+            Form::Runs(runs) => {
+                for run in within(runs, &rows) {
+                    let run = clipped(run, &rows);
+                    places.extend((run.start - rows.start) as u32..(run.end - rows.start) as u32);
+                }
+            }
+            Form::Bits { first, bits } => {
+                let (start, len) = self::places(*first, bits, &rows);
+                let before = (first + start as u64).saturating_sub(rows.start) as u32;
+                let set = BitIndexU32Iterator::new(bits.values(), bits.offset() + start, len);
+                places.extend(set.map(|place| before + place));
             }
         }
     }
@@ -456,7 +474,10 @@ mod tests {
             let range = range.0.min(range.1)..range.0.max(range.1);
             let inside: Vec<u64> = rows.iter().copied().filter(|row| range.contains(row)).collect();
             prop_assert_eq!(rows_of(&left.within(range.clone())), inside.clone());
-            prop_assert_eq!(left.runs_within(range.clone()).flatten().collect::<Vec<_>>(), inside);
+            prop_assert_eq!(&left.runs_within(range.clone()).flatten().collect::<Vec<_>>(), &inside);
+            let (mut places, behind) = (vec![7], |place: &u32| range.start + u64::from(*place));
+            left.push_places_within(range.clone(), &mut places);
+            prop_assert_eq!(places[1..].iter().map(behind).collect::<Vec<_>>(), inside);
             let next = rows.iter().copied().find(|row| *row >= range.start);
             prop_assert_eq!(left.first_from(range.start), next);
             let (head, tail) = left.split(n);

@@ -148,6 +148,11 @@ impl<'a> Present<'a> {
         }
     }
 
+    /// Whether none is missing: each row's index is its distance from the first.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.erased.is_none()
+    }
+
     /// How many rows of the block before `row` are left. Rows are asked for in rising order.
     pub(crate) fn index_of(&mut self, row: u64) -> u32 {
         let between = self.row..row.max(self.row);
