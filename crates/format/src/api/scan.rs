@@ -114,8 +114,9 @@ impl ScanBuilder {
     }
 
     /// Rows of a batch. A batch may hold fewer: where its bytes or its dictionaries' keys would be too many, and where
-    /// zero-copy byte strings do not lie in the file in one piece. By default a batch has about 3 MiB: a multiple of
-    /// 8,192 rows up to 65,536, or a power of two below where rows are long.
+    /// zero-copy byte strings do not lie in the file in one piece. By default a batch aims at 3 MiB, by what the file
+    /// says of its rows: a multiple of 8,192 rows up to 65,536, or a power of two below where rows are long. With a
+    /// filter it has the rows that are left of these; batches of few rows are joined, to at most 8,192 rows.
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = Some(rows);
         self

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::types::{ByteViewType, UInt32Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteViewArray, UInt64Array};
+use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use tarsia_arrow::{ArrayParts, Pool, reorder, select, values_of};
@@ -213,7 +213,7 @@ impl<'a> Passed<'a> {
         if !has_empty_values(array.data_type())
             && let Ok(passed) = self.predicate.get_or_init(predicate).filter(array)
         {
-            return Ok(passed);
+            return Ok(without_unused_text(passed));
         }
         // Arrow cannot filter arrays of every type.
         let places: UInt64Array = self.bits.set_indices().map(|place| place as u64).collect();
@@ -235,6 +235,22 @@ impl<'a> Passed<'a> {
         });
         columns.collect()
     }
+}
+
+/// Views with a copy of the bytes that they need, if their buffers hold more than twice as many: a caller that keeps a
+/// few rows would keep the text of all rows of a window.
+fn without_unused_text(array: ArrayRef) -> ArrayRef {
+    fn copied<T: ByteViewType>(views: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let held: usize = views.data_buffers().iter().map(Buffer::len).sum();
+        let is_used = views.total_buffer_bytes_used().saturating_mul(2) >= held;
+        (!is_used).then(|| Arc::new(views.gc()) as ArrayRef)
+    }
+    let copy = match array.data_type() {
+        DataType::Utf8View => copied(array.as_string_view()),
+        DataType::BinaryView => copied(array.as_binary_view()),
+        _ => None,
+    };
+    copy.unwrap_or(array)
 }
 
 /// An array of a column of this type, which may be a dictionary array although the column is none.

@@ -65,7 +65,10 @@ impl RowSelection {
         let (mut runs, mut at) = (Runs::default(), 0);
         for range in ranges {
             if range.start < at || range.end < range.start {
-                let what = format!("rows {}..{} behind row {at}", range.start, range.end);
+                let what = format!(
+                    "rows do not rise: rows {}..{} follow those before row {at}",
+                    range.start, range.end
+                );
                 return Err(Error::new(ErrorKind::InvalidInput, what));
             }
             at = range.end;

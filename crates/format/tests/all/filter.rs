@@ -372,6 +372,91 @@ fn batches_of_few_rows_are_joined() {
     assert_eq!(sizes, [400]);
 }
 
+/// Text of few values is picked as numbers of entries, text of many where its rows lie, both by a condition on another
+/// column: few rows or many, alone or together, with nulls, before and after an erasure.
+#[test]
+fn text_is_picked_by_other_columns() {
+    let n = 90_000_u64;
+    let mut rng = Rng::new(11);
+    let keys = (0..n).map(|_| rng.below(10_000) as i64);
+    let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
+    let few = |i: u64| (i % 11 != 3).then(|| "grün ".repeat((i * i % 9) as usize));
+    let many = |i: u64| (i % 7 != 3).then(|| format!("{} of {}", i * 7919 % 5_003, i % 300));
+    let number = Int64Array::from_iter_values(0..n as i64);
+    let nothing = StringArray::new_null(n as usize);
+    let batch = RecordBatch::try_from_iter([
+        (
+            "few",
+            Arc::new((0..n).map(few).collect::<StringArray>()) as ArrayRef,
+        ),
+        ("many", Arc::new((0..n).map(many).collect::<StringArray>())),
+        ("nothing", Arc::new(nothing)),
+        ("number", Arc::new(number)),
+        ("key", keys),
+    ]);
+    let batch = batch.unwrap();
+    let options = options().with_page_bytes(1 << 20);
+    let bytes = written(&batch, options.with_erasure(ErasureLevel::Erase));
+    let deleted: Vec<u64> = (0..n).filter(|row| row % 501 < 3).collect();
+    let rows = deleted.iter().copied().collect::<RowSet>();
+    let after = erased(&open(&bytes).unwrap(), &rows, ErasureLevel::Erase);
+    for (bytes, deleted) in [(&bytes, &[][..]), (&after, &deleted)] {
+        for threads in [Threads::One, Threads::All] {
+            let file = open_with(bytes, OpenOptions::new().with_threads(threads)).unwrap();
+            for share in [0_i64, 1, 100, 1_000, 2_500, 5_000, 9_990, 10_000] {
+                check_text(&file, &batch, &col("key").lt(share), deleted);
+                let clustered = col("number")
+                    .gt_eq(30_000)
+                    .and(col("number").lt(30_000 + share));
+                check_text(&file, &batch, &clustered, deleted);
+            }
+        }
+    }
+}
+
+fn check_text(file: &File, batch: &RecordBatch, expr: &Expr, deleted: &[u64]) {
+    let mut rows = expected(batch, expr);
+    rows.retain(|row| deleted.binary_search(row).is_err());
+    for batch_rows in [None, Some(1_000)] {
+        let scan = file
+            .scan()
+            .columns(&["few", "many", "nothing"])
+            .filter(expr.clone());
+        let scan = match batch_rows {
+            Some(rows) => scan.batch_rows(rows),
+            None => scan,
+        };
+        let found = scan.build().unwrap().read_all().unwrap();
+        let wanted = of_rows(&batch.project(&[0, 1, 2]).unwrap(), &rows);
+        same_rows(&found, &wanted, &expr.to_string());
+    }
+}
+
+/// Few rows of a column of views do not hold the text of the others.
+#[test]
+fn views_hold_the_text_of_their_rows() {
+    let n = 20_000_u64;
+    let text = |i: u64| format!("{:0400}", i * 104_729 % 1_000_003);
+    let text = Arc::new((0..n).map(|i| Some(text(i))).collect::<StringArray>()) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("text", text)]).unwrap();
+    let bytes = written(&batch, options().with_page_bytes(1 << 20));
+    let file = open_with(&bytes, OpenOptions::new().with_views(true)).unwrap();
+    let scan = file
+        .scan()
+        .filter(col("text").like("%1234%"))
+        .build()
+        .unwrap();
+    let batches: Vec<RecordBatch> = scan.map(Result::unwrap).collect();
+    let n_rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    assert!((1..100).contains(&n_rows), "{n_rows}");
+    for batch in batches {
+        let data = batch.column(0).to_data();
+        // The first buffer has the views.
+        let held: usize = data.buffers()[1..].iter().map(|text| text.len()).sum();
+        assert!(held <= 2 * 400 * batch.num_rows(), "{held}");
+    }
+}
+
 /// Ranges of numbers are found in encoded values: of every type of numbers and every profile, with and without nulls,
 /// in the usual mode and in the strict one, negated, and of rows that are few.
 #[test]

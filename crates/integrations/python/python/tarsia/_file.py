@@ -157,7 +157,7 @@ class File:
         :param columns: names, which may lead into structs, lists and maps: ``user.address.city``
         :param filter: SQL text, or an expression of pyarrow or polars; only rows for which it is true
         :param rows: a ``range`` or a ``slice``, or rising row numbers
-        :param batch_size: rows of a batch, at most; by default a batch has about 3 MiB
+        :param batch_size: rows of a batch, at most; by default about 3 MiB of the rows that are read
         :param limit: at most so many rows
         :param row_numbers: adds a column :data:`ROW_NUMBER`, the number of each row in the file
         """

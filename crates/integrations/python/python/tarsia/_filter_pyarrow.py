@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from . import _tarsia
-from ._errors import InvalidInput
+from ._errors import InvalidInput, NoSuchColumn
 from ._filter import DEPTH_MAX, Behind, Condition, all_of
 from ._filter_exact import compare, is_exact, is_text, like_escaped
 
@@ -70,8 +70,11 @@ def split(expression: Any, file: File) -> tuple[Condition | None, Behind | None]
         return pushed, None
     columns: list[str] = []
     _collect_columns(root, columns)
-    known = [name for name in columns if name in schema.names]
-    return pushed, _Evaluated(expression, known)
+    for name in columns:
+        # pyarrow would list the columns that it is handed, the row numbers among them.
+        if name not in schema.names:
+            raise NoSuchColumn(f"filter: there is no column `{name}`")
+    return pushed, _Evaluated(expression, columns)
 
 
 def columns_of(expression: Any) -> list[str]:

@@ -37,7 +37,7 @@ def scan(source: Any, *, batch_size: int | None = None, **options: Any) -> Datas
 
     :param source: a path, a folder, a pattern of paths, a URL, bytes, an open :class:`tarsia.File`, or a list of
         these, whose rows follow each other; all files have the same columns
-    :param batch_size: rows of a batch, at most; by default a batch has about 3 MiB
+    :param batch_size: rows of a batch, at most; by default about 3 MiB of the rows that are read
     :param options: those of :func:`tarsia.open`
     """
     return Dataset(source, batch_size=batch_size, **options)
