@@ -10,7 +10,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
-use crate::kernels::{counted_nulls, selected_strings, taken_strings};
+use crate::kernels::{TakenRows, counted_nulls, selected_strings, taken_strings};
 use crate::pool::Pool;
 
 /// The rows whose bit is set, of which there are `n_set`, in memory of the pool. `None` for all types but numbers of at
@@ -113,9 +113,11 @@ pub fn select(
 /// dictionaries but those of byte strings with 32-bit offsets: Arrow's `take` serves the others.
 ///
 /// # Errors
-/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for 2 GiB of strings and more.
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than `bytes_max` bytes of strings, or
+/// 2 GiB: an entry may be long, and many rows may have it.
 pub fn values_of(
     dictionary: &DictionaryArray<UInt32Type>,
+    bytes_max: u64,
     pool: &Pool,
 ) -> Result<Option<ArrayRef>> {
     /// Numbers no entry: dictionaries have fewer.
@@ -142,14 +144,15 @@ pub fn values_of(
     if values.null_count() > 0 {
         return Ok(None);
     }
+    let of_rows = TakenRows { nulls, bytes_max };
     Ok(match values.data_type() {
         DataType::Utf8 => {
             let strings = values.as_string::<i32>();
-            Some(Arc::new(taken_strings(strings, codes, nulls, pool)?))
+            Some(Arc::new(taken_strings(strings, codes, of_rows, pool)?))
         }
         DataType::Binary => {
             let strings = values.as_binary::<i32>();
-            Some(Arc::new(taken_strings(strings, codes, nulls, pool)?))
+            Some(Arc::new(taken_strings(strings, codes, of_rows, pool)?))
         }
         _ => None,
     })
@@ -235,16 +238,20 @@ mod tests {
         ] {
             let (values, keys) = (dictionary.values(), dictionary.keys());
             let expected = arrow_select::take::take(values, keys, None).unwrap();
-            let found = values_of(&dictionary, &pool).unwrap().unwrap();
+            let found = values_of(&dictionary, 1 << 20, &pool).unwrap().unwrap();
             assert_eq!(&found, &expected);
             found.to_data().validate_full().unwrap();
         }
+        let of_dictionary = values_of(&all, 1 << 20, &pool).unwrap().unwrap();
+        let bytes = of_dictionary.as_string::<i32>().value_data().len() as u64;
+        let fits = |bytes_max| values_of(&dictionary(500), bytes_max, &pool).is_ok();
+        assert!(fits(bytes) && !fits(bytes - 1));
         for values in [
             Arc::new(StringArray::from(vec![None, Some("a")])) as ArrayRef,
             Arc::new(Int64Array::from(vec![1, 2])),
         ] {
             let dictionary = DictionaryArray::new(UInt32Array::from(vec![1, 0]), values);
-            assert!(values_of(&dictionary, &pool).unwrap().is_none());
+            assert!(values_of(&dictionary, 1 << 20, &pool).unwrap().is_none());
         }
     }
 

@@ -39,19 +39,30 @@ pub(crate) fn selected_strings<T: ByteArrayType<Offset = i32>>(
     })
 }
 
-/// The strings that `codes` number; a code that numbers none has an empty one. `nulls` are those of the result.
+/// Facts about strings that are taken.
+pub(crate) struct TakenRows {
+    pub(crate) nulls: Option<NullBuffer>,
+    /// Bytes that all together may have.
+    pub(crate) bytes_max: u64,
+}
+
+/// The strings that `codes` number; a code that numbers none has an empty one.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for nulls of another number of strings,
-/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for 2 GiB of strings and more.
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for too many bytes, 2 GiB in any case.
 pub(crate) fn taken_strings<T: ByteArrayType<Offset = i32>>(
     array: &GenericByteArray<T>,
     codes: &[u32],
-    nulls: Option<NullBuffer>,
+    of_rows: TakenRows,
     pool: &Pool,
 ) -> Result<GenericByteArray<T>> {
     let offsets: &[u32] = bytemuck::cast_slice(array.value_offsets());
     let data_bytes = taken_bytes(codes, offsets);
+    let TakenRows { nulls, bytes_max } = of_rows;
+    if data_bytes > bytes_max {
+        return Err(Error::limit("bytes of a batch", data_bytes, bytes_max));
+    }
     let room = Room {
         rows: codes.len(),
         data_bytes,

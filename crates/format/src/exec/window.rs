@@ -259,7 +259,12 @@ pub(super) fn of_type(data_type: &DataType, array: &ArrayRef, pool: &Pool) -> Re
     let Some(dictionary) = dictionary.filter(|_| array.data_type() != data_type) else {
         return Ok(array.clone());
     };
-    match values_of(dictionary, pool) {
+    // A file may say of its blocks that they decode to few bytes.
+    let bytes_max = match array.len() {
+        0 | 1 => u64::MAX,
+        _ => bytes_max(1),
+    };
+    match values_of(dictionary, bytes_max, pool) {
         Ok(Some(values)) => Ok(values),
         Ok(None) => reorder(dictionary.values().as_ref(), dictionary.keys())
             .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string())),
