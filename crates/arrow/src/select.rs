@@ -1,5 +1,6 @@
-//! Rows of an array whose bit is set.
+//! Rows of an array whose bit is set, and the values of dictionary arrays.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,13 +11,12 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
-use crate::kernels::{TakenRows, counted_nulls, selected_strings, taken_strings};
+use crate::kernels::{counted_nulls, selected_strings, taken_strings};
 use crate::pool::Pool;
 
 /// The rows whose bit is set, of which there are `n_set`, in memory of the pool. `None` for all types but numbers of at
 /// most 16 bytes, byte strings with 32-bit offsets, and dictionary arrays with keys of type UInt32: Arrow's kernel
-/// serves the others. It lists the rows first, and
-/// calls a function to copy a string, so that it takes twice as long.
+/// serves the others. It lists the rows first, and calls a function to copy a string, so that it takes twice as long.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for bits of another number of rows.
@@ -122,40 +122,33 @@ pub fn values_of(
 ) -> Result<Option<ArrayRef>> {
     /// Numbers no entry: dictionaries have fewer.
     const NONE: u32 = u32::MAX;
-    let keys = dictionary.keys();
-    let nulls = keys.nulls().cloned();
-    // What stands under a null may be the number of an entry.
-    let cleared: Vec<u32>;
-    let codes = match &nulls {
-        None => keys.values().as_ref(),
-        Some(nulls) => {
-            let mut codes = keys.values().to_vec();
-            for row in (!nulls.inner()).set_indices() {
-                if let Some(code) = codes.get_mut(row) {
-                    *code = NONE;
-                }
-            }
-            cleared = codes;
-            &cleared
-        }
-    };
-    let values = dictionary.values();
+    let (keys, values) = (dictionary.keys(), dictionary.values());
+    let is_of_strings = matches!(values.data_type(), DataType::Utf8 | DataType::Binary);
     // An entry that is null has no bytes, and its rows are nulls that the keys do not tell of.
-    if values.null_count() > 0 {
+    if !is_of_strings || values.null_count() > 0 {
         return Ok(None);
     }
-    let of_rows = TakenRows { nulls, bytes_max };
-    Ok(match values.data_type() {
+    let nulls = keys.nulls().cloned();
+    let mut codes = Cow::Borrowed(keys.values().as_ref());
+    if let Some(nulls) = &nulls {
+        // What stands under a null may be the number of an entry.
+        let codes = codes.to_mut();
+        for row in (!nulls.inner()).set_indices() {
+            if let Some(code) = codes.get_mut(row) {
+                *code = NONE;
+            }
+        }
+    }
+    Ok(Some(match values.data_type() {
         DataType::Utf8 => {
             let strings = values.as_string::<i32>();
-            Some(Arc::new(taken_strings(strings, codes, of_rows, pool)?))
+            Arc::new(taken_strings(strings, &codes, nulls, bytes_max, pool)?)
         }
-        DataType::Binary => {
+        _ => {
             let strings = values.as_binary::<i32>();
-            Some(Arc::new(taken_strings(strings, codes, of_rows, pool)?))
+            Arc::new(taken_strings(strings, &codes, nulls, bytes_max, pool)?)
         }
-        _ => None,
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -86,8 +86,7 @@ pub fn take_strings(
     }
     let mut done = 0;
     for (code, to) in codes.iter().zip(ends) {
-        let [start, end] = ends_of(*code, offsets);
-        let length = copy_string(data, [start, end], out, done);
+        let length = copy_string(data, ends_of(*code, offsets), out, done);
         done += length.ok_or(Error::Length(
             "strings beyond their data, or too little room",
         ))?;

@@ -29,69 +29,43 @@ pub(crate) fn selected_strings<T: ByteArrayType<Offset = i32>>(
     let offsets: &[u32] = bytemuck::cast_slice(array.value_offsets());
     let (bytes, at) = (bits.values(), bits.offset());
     let data_bytes = selected_bytes(bytes, at, offsets);
-    let room = Room {
-        rows: n_set,
-        data_bytes,
-        nulls,
-    };
-    strings_of(room, pool, |ends, data| {
+    strings_of(n_set, data_bytes, nulls, pool, |ends, data| {
         compact_strings(bytes, at, offsets, array.value_data(), ends, data)
     })
 }
 
-/// Facts about strings that are taken.
-pub(crate) struct TakenRows {
-    pub(crate) nulls: Option<NullBuffer>,
-    /// Bytes that all together may have.
-    pub(crate) bytes_max: u64,
-}
-
-/// The strings that `codes` number; a code that numbers none has an empty one.
+/// The strings that `codes` number; a code that numbers none has an empty one. `nulls` are those of the result.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for nulls of another number of strings,
-/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for too many bytes, 2 GiB in any case.
+/// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than `bytes_max` bytes of
+/// strings, or 2 GiB.
 pub(crate) fn taken_strings<T: ByteArrayType<Offset = i32>>(
     array: &GenericByteArray<T>,
     codes: &[u32],
-    of_rows: TakenRows,
+    nulls: Option<NullBuffer>,
+    bytes_max: u64,
     pool: &Pool,
 ) -> Result<GenericByteArray<T>> {
     let offsets: &[u32] = bytemuck::cast_slice(array.value_offsets());
     let data_bytes = taken_bytes(codes, offsets);
-    let TakenRows { nulls, bytes_max } = of_rows;
     if data_bytes > bytes_max {
         return Err(Error::limit("bytes of a batch", data_bytes, bytes_max));
     }
-    let room = Room {
-        rows: codes.len(),
-        data_bytes,
-        nulls,
-    };
-    strings_of(room, pool, |ends, data| {
+    strings_of(codes.len(), data_bytes, nulls, pool, |ends, data| {
         take_strings(codes, offsets, array.value_data(), ends, data)
     })
-}
-
-/// The size of an array of strings.
-struct Room {
-    rows: usize,
-    data_bytes: u64,
-    nulls: Option<NullBuffer>,
 }
 
 /// Strings of an array, whose ends and bytes `write` writes: whole strings of that array, or empty ones. It returns how
 /// many bytes these are.
 fn strings_of<T: ByteArrayType<Offset = i32>>(
-    room: Room,
+    rows: usize,
+    data_bytes: u64,
+    nulls: Option<NullBuffer>,
     pool: &Pool,
     write: impl FnOnce(&mut [u32], &mut [u8]) -> Result<usize, tarsia_bits::Error>,
 ) -> Result<GenericByteArray<T>> {
-    let Room {
-        rows,
-        data_bytes,
-        nulls,
-    } = room;
     if nulls.as_ref().is_some_and(|nulls| nulls.len() != rows) {
         return Err(misfit());
     }

@@ -264,10 +264,12 @@ pub(super) fn of_type(data_type: &DataType, array: &ArrayRef, pool: &Pool) -> Re
         0 | 1 => u64::MAX,
         _ => bytes_max(1),
     };
-    match values_of(dictionary, bytes_max, pool) {
-        Ok(Some(values)) => Ok(values),
-        Ok(None) => reorder(dictionary.values().as_ref(), dictionary.keys())
-            .map_err(|error| Error::new(ErrorKind::LimitExceeded, error.to_string())),
-        Err(error) => Err(Error::new(ErrorKind::LimitExceeded, error.to_string())),
+    let failed = |error: String| Error::new(ErrorKind::LimitExceeded, error);
+    let values =
+        values_of(dictionary, bytes_max, pool).map_err(|error| failed(error.to_string()))?;
+    if let Some(values) = values {
+        return Ok(values);
     }
+    reorder(dictionary.values().as_ref(), dictionary.keys())
+        .map_err(|error| failed(error.to_string()))
 }

@@ -52,6 +52,15 @@ pub(crate) enum Selected {
     Indices(Range<usize>),
 }
 
+impl From<Range<u32>> for Selected {
+    fn from(rows: Range<u32>) -> Self {
+        Self::Range {
+            start: rows.start,
+            len: rows.end - rows.start,
+        }
+    }
+}
+
 impl Selected {
     pub(crate) fn n_rows(&self) -> u64 {
         match self {

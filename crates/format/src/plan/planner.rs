@@ -389,10 +389,7 @@ impl<'a> Planner<'a> {
                     place: page.page.place_of(blocks, block)?,
                     rows: present.n_rows,
                     logical_rows: held.end - held.start,
-                    selected: Selected::Range {
-                        start,
-                        len: end - start,
-                    },
+                    selected: Selected::from(start..end),
                     lone_rows: None,
                 }),
             }
@@ -532,10 +529,7 @@ impl<'a> Planner<'a> {
                 place: of_rows,
                 rows: n_rows,
                 logical_rows: n_rows,
-                selected: Selected::Range {
-                    start: 0,
-                    len: n_rows,
-                },
+                selected: Selected::from(0..n_rows),
                 lone_rows: Some(LoneRows {
                     first: held.start + rows.start,
                     entries,
@@ -633,13 +627,11 @@ impl<'a> Planner<'a> {
 fn selected_places(rows: &RowSelection, of_block: Range<u64>, indices: &mut Vec<u32>) -> Selected {
     let mut runs = rows.runs_within(of_block.clone());
     if let (Some(run), None) = (runs.next(), runs.next()) {
-        return Selected::Range {
-            start: (run.start - of_block.start) as u32,
-            len: (run.end - run.start) as u32,
-        };
+        let place = |row: u64| (row - of_block.start) as u32;
+        return Selected::from(place(run.start)..place(run.end));
     }
     let from = indices.len();
-    rows.push_places_within(of_block, indices);
+    rows.push_indices_within(of_block, indices);
     Selected::Indices(from..indices.len())
 }
 
@@ -663,10 +655,7 @@ fn present_runs(
 
 fn selected_runs(runs: &[Range<u32>], indices: &mut Vec<u32>) -> Selected {
     if let [run] = runs {
-        return Selected::Range {
-            start: run.start,
-            len: run.end - run.start,
-        };
+        return Selected::from(run.clone());
     }
     let from = indices.len();
     indices.extend(runs.iter().cloned().flatten());

@@ -180,20 +180,20 @@ impl RowSelection {
         }
     }
 
-    /// Appends its rows that lie in a range of at most 2^32 rows, each as its distance from the first of the range.
-    pub(crate) fn push_places_within(&self, rows: Range<u64>, places: &mut Vec<u32>) {
+    /// Appends its rows that lie in a range of at most 2^32 rows, each as its index in the range.
+    pub(crate) fn push_indices_within(&self, rows: Range<u64>, indices: &mut Vec<u32>) {
         match &self.form {
             Form::Runs(runs) => {
                 for run in within(runs, &rows) {
                     let run = clipped(run, &rows);
-                    places.extend((run.start - rows.start) as u32..(run.end - rows.start) as u32);
+                    indices.extend((run.start - rows.start) as u32..(run.end - rows.start) as u32);
                 }
             }
             Form::Bits { first, bits } => {
-                let (start, len) = self::places(*first, bits, &rows);
+                let (start, len) = places(*first, bits, &rows);
                 let before = (first + start as u64).saturating_sub(rows.start) as u32;
                 let set = BitIndexU32Iterator::new(bits.values(), bits.offset() + start, len);
-                places.extend(set.map(|place| before + place));
+                indices.extend(set.map(|index| before + index));
             }
         }
     }
@@ -479,7 +479,7 @@ mod tests {
             prop_assert_eq!(rows_of(&left.within(range.clone())), inside.clone());
             prop_assert_eq!(&left.runs_within(range.clone()).flatten().collect::<Vec<_>>(), &inside);
             let (mut places, behind) = (vec![7], |place: &u32| range.start + u64::from(*place));
-            left.push_places_within(range.clone(), &mut places);
+            left.push_indices_within(range.clone(), &mut places);
             prop_assert_eq!(places[1..].iter().map(behind).collect::<Vec<_>>(), inside);
             let next = rows.iter().copied().find(|row| *row >= range.start);
             prop_assert_eq!(left.first_from(range.start), next);

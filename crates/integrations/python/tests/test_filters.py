@@ -440,6 +440,8 @@ def test_a_column_has_the_name_of_row_numbers(written: Any) -> None:
     [
         ("id = ", tarsia.InvalidFilter),
         ("nothing = 1", tarsia.NoSuchColumn),
+        (pc.field("nothing") == 1, tarsia.NoSuchColumn),
+        (pc.utf8_upper(pc.field("nothing")) == "A", tarsia.NoSuchColumn),
         ("id = 'a'", tarsia.InvalidFilter),
         ("lower(text) = 'a'", tarsia.InvalidFilter),
         ("id = 1; DROP TABLE t", tarsia.InvalidFilter),

@@ -75,7 +75,7 @@ def read(
         these names; all files have the same columns
     :param columns: names of columns; by default all
     :param filter: SQL text, or an expression of pyarrow, polars or Ray; only rows for which it is true
-    :param batch_size: rows of a block, at most; by default a block has about 3 MiB
+    :param batch_size: rows of a block, at most; by default about 3 MiB of the rows that are read
     :param override_num_blocks: tasks that read, about; by default Ray decides
     :param concurrency: tasks that read at a time, at most
     :param ray_remote_args: what Ray is told about the tasks
