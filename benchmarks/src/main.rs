@@ -14,11 +14,11 @@ mod peers;
 mod presets;
 mod ranges;
 mod report;
-mod search;
 mod sizes;
 mod speed;
 mod types;
 mod wide;
+mod writing;
 
 use clap::{Parser, Subcommand};
 
@@ -42,8 +42,8 @@ enum Benchmark {
     Kernels(over_tables::Arguments),
     /// Each encoding on the column where it gains most: ratio, decoding natively and by a kernel.
     Encodings(over_tables::Arguments),
-    /// Part of writing that the search for trees of encodings takes.
-    Search(over_tables::Arguments),
+    /// Writing whole tables beside Parquet, and the part of it that the search for trees of encodings takes.
+    Writing(over_tables::Arguments),
     /// Size, scan and writing under each preset, beside Vortex and Parquet.
     Presets(over_tables::Arguments),
     /// Small files written one after the other, with and without a memory, beside Parquet.
@@ -72,7 +72,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Types(arguments) => types::run(&arguments),
         Benchmark::Kernels(arguments) => kernels::run(&arguments),
         Benchmark::Encodings(arguments) => encodings::run(&arguments),
-        Benchmark::Search(arguments) => search::run(&arguments),
+        Benchmark::Writing(arguments) => writing::run(&arguments),
         Benchmark::Presets(arguments) => presets::run(&arguments),
         Benchmark::Files(arguments) => files::run(&arguments),
         Benchmark::Erasure(arguments) => erasure::run(&arguments),

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 const VIEW_INLINE_BYTES_MAX: u32 = 12;
 
 /// Values, offsets, views with what they refer to, and validity. A dictionary that batches share counts once.
-pub(super) fn of(batches: &[RecordBatch]) -> usize {
+pub(crate) fn of(batches: &[RecordBatch]) -> usize {
     let mut bytes = 0;
     let mut before: Option<&RecordBatch> = None;
     for batch in batches {

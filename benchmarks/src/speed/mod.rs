@@ -4,7 +4,7 @@
 //! process asks one format after the other, repetition by repetition, so that a slow moment of the machine affects all
 //! of them.
 
-mod arrow_bytes;
+pub(crate) mod arrow_bytes;
 mod check;
 mod child;
 mod cold;

@@ -55,7 +55,7 @@ pub use pack::{
 };
 pub use padded::PaddedStrings;
 pub use prefix::{equal_ends, prefix_sum};
-pub use stats::{Extent, WidthHistogram, extent, width_histogram};
+pub use stats::{Extent, WidthHistogram, counts_above, extent, width_histogram};
 pub use strings::{STRING_SLACK_BYTES, compact_strings, selected_bytes, take_strings, taken_bytes};
 pub use within::{float_key, within, within_floats, within_wide};
 pub use word::{Word, read_value, write_value};

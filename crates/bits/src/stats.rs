@@ -89,6 +89,37 @@ pub fn width_histogram<T: Word>(values: &[u8], base: T) -> Result<WidthHistogram
     Ok(loops::width_histogram(values, base))
 }
 
+/// Counts, for each `w` below `max_width`, the values for which `values[i] - base` (wrapping) needs more than `w` bits;
+/// `max_width` must be enough for all. The rest is 0. `values` are little-endian bytes of any alignment. Counts wrap
+/// beyond 2^32 values.
+///
+/// ```
+/// let above = tarsia_bits::counts_above::<u8>(&[5, 6, 7, 8], 5, 2).unwrap();
+/// assert_eq!(above[..3], [3, 2, 0]);
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] if `values` is not a whole number of values.
+pub fn counts_above<T: Word>(values: &[u8], base: T, max_width: u32) -> Result<[u32; 65], Error> {
+    if !values.len().is_multiple_of(T::BYTES) {
+        return Err(Error::Length("values are not whole"));
+    }
+    // To compare values with each width takes less time while vectors hold many of them and widths are few.
+    if max_width * T::BITS <= COMPARED_BITS_MAX {
+        return Ok(loops::counts_above(values, base, max_width));
+    }
+    let mut counts = loops::width_histogram(values, base);
+    let mut wider = 0u32;
+    for count in counts.iter_mut().rev() {
+        let of_width = core::mem::replace(count, wider);
+        wider = wider.wrapping_add(of_width);
+    }
+    Ok(counts)
+}
+
+/// See [`counts_above`]: 16 widths of values of 4 bytes.
+const COMPARED_BITS_MAX: u32 = 16 * 32;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +174,19 @@ mod tests {
                 expect[(T::BITS - value.wrapping_sub(base).leading_zeros()) as usize] += 1;
             }
             assert_eq!(width_histogram(&bytes(&values), base), Ok(expect));
+            // Of values that need few bits, too.
+            for width in [0, 1, 5, 8, 13, 16, 33, 64] {
+                let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+                let values: Vec<T> = (values.iter())
+                    .map(|value| T::from_u64(value.to_u64() & mask).wrapping_add(base))
+                    .collect();
+                let of_width = |value: &T| T::BITS - value.wrapping_sub(base).leading_zeros();
+                let above = counts_above(&bytes(&values), base, width.min(T::BITS)).unwrap();
+                for (w, found) in (0..).zip(above) {
+                    let expected = values.iter().filter(|value| of_width(value) > w).count();
+                    assert_eq!(found as usize, expected, "{w} of {width}");
+                }
+            }
         }
         check::<u8>();
         check::<u16>();

@@ -3,21 +3,24 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    BlockValues, Registry, Result, SharedBuffers, Statistics, Tree, TreeWriter, ValueType, Values,
-    limits,
+    BlockValues, Registry, Result, RowStarts, SharedBuffers, Statistics, Tree, TreeWriter,
+    ValueType, Values, limits,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN, SLACK_ONE_IN};
 
 use crate::chance::Chance;
 use crate::encoders::Encoders;
 use crate::first_page::FirstTree;
-use crate::search::{Place, Search, decode_ps};
+use crate::search::{Place, Search};
 use crate::spare::spare_tree;
 use crate::{Candidate, Objective, Outline, Weights};
 
-/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
-/// saves so many per cent.
-const GAIN_PERCENT_MIN: u64 = 2;
+/// Values of fixed width stay as they are, where memory can be shown as it is, unless a tree saves one byte of so many.
+const GAIN_ONE_IN: u64 = 50;
+
+/// Long rows of them, of which each can be read alone, stay so unless a tree saves one byte of so many: about that much
+/// reading at 200 MB/s takes less time, and decoding more.
+const GAIN_OF_ROWS_ONE_IN: u64 = 7;
 
 /// Pages of fewer values are searched, which takes little time: what suits the first may be far from the best for them.
 const KEPT_VALUES_MIN: usize = 1 << 14;
@@ -203,6 +206,18 @@ impl Chooser {
         Ok(fitting.or(found))
     }
 
+    /// The bytes that a tree must save of values of fixed width.
+    fn gain_min(&self, values: &Statistics<'_>) -> u64 {
+        let bytes = values.values().decoded_bytes();
+        let rows = values.facts().rows.map(RowStarts::row_starts);
+        let n_rows = rows.map_or(0, |starts| starts.len().saturating_sub(1) as u64);
+        let of_row = bytes.checked_div(n_rows).unwrap_or(0);
+        match of_row >= u64::from(self.full_zip_bytes_min) {
+            true => bytes / GAIN_OF_ROWS_ONE_IN,
+            false => bytes / GAIN_ONE_IN,
+        }
+    }
+
     /// Leaves the tree of a column's first page for its later pages.
     fn keep(&self, found: &Candidate, values: &Statistics<'_>) -> Result<()> {
         // Values as they are cost the same whatever they are: only a search finds out that later ones are others.
@@ -227,10 +242,8 @@ impl Chooser {
             let mut proposals = self.encoders.proposals(known, u64::MAX);
             known.writer.propose(values, &mut proposals)?;
             for proposal in proposals.into_vec() {
-                let decode_ps = decode_ps(known, values);
                 let mut search = Search::new(&self.encoders);
-                let found =
-                    search.complete(known, &proposal, values, Place::ROOT, decode_ps, u64::MAX)?;
+                let found = search.complete(known, &proposal, values, Place::ROOT, u64::MAX)?;
                 if let Some(found) = found {
                     all.push(self.numbered(found, values)?);
                 }
@@ -292,9 +305,8 @@ impl Choose for Chooser {
         let plain_bytes = all.decoded_bytes();
         let gains_enough = |found: &Candidate| {
             let is_fixed = matches!(value_type, ValueType::Fixed(_));
-            let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
             let is_asked_for = self.tree.is_some() || self.outline.is_some() || self.seed.is_some();
-            is_asked_for || !is_fixed || found.bytes * 100 < most
+            is_asked_for || !is_fixed || found.bytes < plain_bytes - self.gain_min(values)
         };
         let found = found.filter(gains_enough).unwrap_or_else(|| Candidate {
             tree: fallback.clone(),

@@ -28,6 +28,7 @@ mod chooser;
 mod encoders;
 mod first_page;
 mod outline;
+mod scout;
 mod search;
 mod spare;
 mod weights;

@@ -1,14 +1,17 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{EraseFit, Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
+use tarsia_codec::{
+    EraseFit, Node, Part, Proposal, RegisteredWriter, Result, Statistics, Tree, limits,
+};
 use tarsia_structure::SHARED_DEPTH_MAX;
 
 use crate::Outline;
 use crate::chance::Chance;
 use crate::encoders::Encoders;
+use crate::scout::{Scouted, ScoutedNode, scout};
 
 /// Bytes of a shared buffer beside its values: block header, page descriptor, the column's FlatBuffer.
-const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
+pub(crate) const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
 
 /// Shared buffers of values that each stand for several are no larger, unless the weights allow it.
 const SHARED_BYTES_MAX: u64 = 1 << 20;
@@ -44,7 +47,7 @@ pub(crate) fn decode_ps(known: &RegisteredWriter, values: &Statistics<'_>) -> u6
 }
 
 pub(crate) struct Search<'a> {
-    encoders: &'a Encoders,
+    pub(crate) encoders: &'a Encoders,
     /// Where the first that chance picks is taken instead of the cheapest.
     chance: Option<Chance>,
     n_nodes: u32,
@@ -68,6 +71,8 @@ pub(crate) struct Place<'a> {
     pub(crate) stands_for: u64,
     /// Whether the node must hold any values, and have no shared buffers, if neither a user nor chance picks it.
     pub(crate) any_values: bool,
+    /// What a sample says of the node; `None` where there was none, or it does not have the node.
+    pub(crate) scouted: Option<ScoutedNode<'a>>,
 }
 
 impl Place<'_> {
@@ -79,7 +84,25 @@ impl Place<'_> {
         is_of_user: false,
         stands_for: 1,
         any_values: false,
+        scouted: None,
     };
+
+    /// The place of a child of an encoding here.
+    pub(crate) fn of_child(self, id: &'static str, part: &Part<'_>, child: usize) -> Self {
+        Self {
+            parent: (!part.nests).then_some(id),
+            depth: self.depth + 1,
+            outline: self.outline.and_then(|outline| outline.part(child)),
+            is_of_user: self.is_of_user,
+            stands_for: self.stands_for.saturating_mul(part.stands_for),
+            any_values: self.any_values || part.depends_on_cuts,
+            scouted: None,
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        self.outline.is_some_and(Outline::is_named)
+    }
 
     /// Whether an encoding may be there that the search tries by itself.
     fn admits(&self, known: &RegisteredWriter) -> bool {
@@ -112,44 +135,80 @@ impl<'a> Search<'a> {
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Candidate>> {
-        let weights = self.encoders.weights;
-        let is_named = place.outline.is_some_and(Outline::is_named);
-        self.n_nodes += 1;
-        if place.depth > weights.depth_max && !is_named || self.n_nodes > NODES_MAX {
+        if !self.enters(place) {
             return Ok(None);
         }
+        let writers = self.encoders.registry.writers();
         if let Some(chance) = &mut self.chance {
-            let first = chance.below(self.encoders.registry.writers().len());
+            let first = chance.below(writers.len());
             return self.any(values, place, first);
         }
+        let found = match place.scouted.is_none() && !place.is_named() {
+            true => scout(self.encoders, values, place)?,
+            false => None,
+        };
+        let place = Place {
+            scouted: found.as_ref().map(Scouted::root).or(place.scouted),
+            ..place
+        };
+        let order = match place.scouted {
+            Some(scouted) => scouted.order(writers),
+            None => (0..writers.len()).map(|i| (i, 0)).collect(),
+        };
         let mut best: Option<Candidate> = None;
-        for known in self.encoders.registry.writers() {
-            let id = known.writer.id();
+        for (i, at_least_ps) in order {
+            let known = &writers[i];
             let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
-            let decode_ps = decode_ps(known, values);
-            // Under its own kind a node finds little that its parent has left.
-            let is_again = place.parent == Some(id) && !is_named;
-            let is_allowed = match place.outline {
-                Some(outline) if is_named => outline.allows(id),
-                _ => self.encoders.is_searched(known) && place.admits(known),
-            };
-            if is_again || !is_allowed || decode_ps >= to_beat_ps {
+            if at_least_ps >= to_beat_ps {
                 continue;
             }
-            let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(weights.byte_ps.max(1));
-            let mut proposals = self.encoders.proposals(known, bytes_to_beat);
-            proposals = proposals.of_named(is_named && place.is_of_user);
-            proposals = proposals.that_fit(self.must_fit(values));
-            proposals = proposals.with_shared_bytes_max(self.shared_bytes_max(place));
-            known.writer.propose(values, &mut proposals)?;
-            for proposal in proposals.into_vec() {
+            let proposals = self.ask(known, values, place, to_beat_ps, false)?;
+            for proposal in proposals {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
-                let found =
-                    self.complete(known, &proposal, values, place, decode_ps, to_beat_ps)?;
+                let found = self.complete(known, &proposal, values, place, to_beat_ps)?;
                 best = found.or(best);
             }
         }
         Ok(best)
+    }
+
+    /// Counts a node; false if a search should not look at it.
+    pub(crate) fn enters(&mut self, place: Place<'_>) -> bool {
+        self.n_nodes += 1;
+        let is_too_deep = place.depth > self.encoders.weights.depth_max && !place.is_named();
+        !is_too_deep && self.n_nodes <= NODES_MAX
+    }
+
+    /// What an encoding proposes for a place, where a tree must cost less than `to_beat_ps`.
+    pub(crate) fn ask<'v>(
+        &mut self,
+        known: &RegisteredWriter,
+        values: &Statistics<'v>,
+        place: Place<'_>,
+        to_beat_ps: u64,
+        of_sample: bool,
+    ) -> Result<Vec<Proposal<'v>>> {
+        let id = known.writer.id();
+        let decode_ps = decode_ps(known, values);
+        // Under its own kind a node finds little that its parent has left.
+        let is_again = place.parent == Some(id) && !place.is_named();
+        let is_allowed = match place.outline {
+            Some(outline) if place.is_named() => outline.allows(id),
+            _ => self.encoders.is_searched(known) && place.admits(known),
+        };
+        if is_again || !is_allowed || decode_ps >= to_beat_ps {
+            return Ok(Vec::new());
+        }
+        let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(self.encoders.weights.byte_ps.max(1));
+        let mut proposals = self.encoders.proposals(known, bytes_to_beat);
+        proposals = proposals.of_named(place.is_named() && place.is_of_user);
+        proposals = proposals.that_fit(self.must_fit(values));
+        proposals = proposals.with_shared_bytes_max(self.shared_bytes_max(place));
+        if of_sample {
+            proposals = proposals.of_sample();
+        }
+        known.writer.propose(values, &mut proposals)?;
+        Ok(proposals.into_vec())
     }
 
     /// The most bytes that a shared buffer is worth. Where each value stands for several, a page decodes to more, and a
@@ -179,8 +238,7 @@ impl<'a> Search<'a> {
                 continue;
             };
             let proposal = proposals.swap_remove(chance.below(proposals.len()));
-            let decode_ps = decode_ps(known, values);
-            let found = self.complete(known, &proposal, values, place, decode_ps, u64::MAX)?;
+            let found = self.complete(known, &proposal, values, place, u64::MAX)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -195,39 +253,27 @@ impl<'a> Search<'a> {
         proposal: &Proposal<'_>,
         values: &Statistics<'_>,
         place: Place<'_>,
-        decode_ps: u64,
         to_beat_ps: u64,
     ) -> Result<Option<Candidate>> {
-        let weights = self.encoders.weights;
-        let is_free = self.chance.is_none() && !place.outline.is_some_and(Outline::is_named);
-        let any_values = weights.any_values || place.any_values && is_free;
-        let is_deep = values.facts().shared_depth >= SHARED_DEPTH_MAX;
-        let is_too_deep = is_deep && !proposal.shared.is_empty();
-        let n_children = proposal.children.len();
-        let has_part = |outline: &Outline| outline.n_parts() > n_children;
-        if is_too_deep
-            || place.outline.is_some_and(has_part)
-            || proposal.version > known.version_max
-            || any_values && !proposal.shared.is_empty()
-            || self.must_fit(values) && !self.fits(known, proposal, values)
-        {
+        if !self.may_use(known, proposal, values, place) {
             return Ok(None);
         }
+        let weights = self.encoders.weights;
+        let decode_ps = decode_ps(known, values);
         let worth = |bytes: u64| bytes.saturating_mul(weights.byte_ps);
         let id = known.writer.id();
         let mut bytes = proposal.bytes;
         let mut cost_ps = decode_ps.saturating_add(worth(bytes));
         let mut all_bytes = bytes;
         let mut block_bytes = proposal.block_bytes;
-        let mut children = Vec::with_capacity(n_children);
+        let mut children = Vec::with_capacity(proposal.children.len());
+        let mut writers = self.encoders.registry.writers().iter();
+        let number = writers.position(|it| it.writer.id() == id);
+        let scouted_child = |i: usize| place.scouted?.child(number?, i);
         for (i, part) in proposal.children.iter().enumerate() {
             let of_child = Place {
-                parent: (!part.nests).then_some(id),
-                depth: place.depth + 1,
-                outline: place.outline.and_then(|outline| outline.part(i)),
-                is_of_user: place.is_of_user,
-                stands_for: place.stands_for.saturating_mul(part.stands_for),
-                any_values: place.any_values || part.depends_on_cuts,
+                scouted: scouted_child(i),
+                ..place.of_child(id, part, i)
             };
             let to_beat_ps = to_beat_ps.saturating_sub(cost_ps);
             let child = values.of_part(part, None)?;
@@ -275,6 +321,26 @@ impl<'a> Search<'a> {
             is_uniform: proposal.is_uniform,
             block_bytes,
         }))
+    }
+
+    /// Whether a proposal suits its place, whatever it costs.
+    pub(crate) fn may_use(
+        &mut self,
+        known: &RegisteredWriter,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+    ) -> bool {
+        let is_free = self.chance.is_none() && !place.is_named();
+        let any_values = self.encoders.weights.any_values || place.any_values && is_free;
+        let is_deep = values.facts().shared_depth >= SHARED_DEPTH_MAX;
+        let n_children = proposal.children.len();
+        let has_part = |outline: &Outline| outline.n_parts() > n_children;
+        !(is_deep && !proposal.shared.is_empty()
+            || place.outline.is_some_and(has_part)
+            || proposal.version > known.version_max
+            || any_values && !proposal.shared.is_empty()
+            || self.must_fit(values) && !self.fits(known, proposal, values))
     }
 
     /// Finds the best tree for the values of a child or of a shared buffer, of which there may be none.

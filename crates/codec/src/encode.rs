@@ -19,6 +19,12 @@ pub trait EncodingWriter: Encoding {
     /// The errors of the encoding's own formulas and trials.
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()>;
 
+    /// Says when a search asks for proposals for all values of a large page: of most encodings, only where those for a
+    /// small sample of the values cost about as little as the best ones. So an expensive proposal has a cheap estimate.
+    fn asked(&self) -> Asked {
+        Asked::default()
+    }
+
     /// Creates the encoder of a page from all its values, or of the one block that is encoded again. The caller has
     /// checked the node ([`Encoding::check`]) and the type of the values.
     ///
@@ -69,6 +75,23 @@ pub trait EncodingWriter: Encoding {
     /// Nodes for tests: at least one for each type of values and each kind of parameters. Fuzzing, erasure tests and
     /// random trees use them.
     fn samples(&self) -> Vec<Sample>;
+}
+
+/// When a search asks an encoding for proposals for all values of a large page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Asked {
+    /// Before all others: it knows at once that it does not suit.
+    First,
+    /// Where it is near the best for a sample: short runs of values, evenly spread over the page
+    /// ([`Proposals::are_of_sample`]). It takes about as many bytes per value of the sample as of the page, shared
+    /// buffers left out: these come once per page.
+    #[default]
+    BySample,
+    /// By a sample if it proposes something for it, else after all others: a sample of values has no rows, without which
+    /// it may have nothing to propose.
+    BySampleOrLast,
+    /// After all others: a sample does not tell how many bytes it takes for all values.
+    Last,
 }
 
 /// The answer to whether the survivors of an erasure, encoded again with the same tree, always fit the byte range of

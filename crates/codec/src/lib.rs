@@ -68,7 +68,8 @@ pub use decode::{
     Selection, StoredStrings, Unit, ViewOutput,
 };
 pub use encode::{
-    BlockChild, BlockValues, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample, TreeWriter,
+    Asked, BlockChild, BlockValues, EncodingWriter, EraseFit, PageEncoder, Prepare, Sample,
+    TreeWriter,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use memory::{ColumnMemory, MemoryKey};

@@ -307,6 +307,7 @@ pub struct Proposals<'v> {
     shared_bytes_max: u64,
     is_named: bool,
     for_size: bool,
+    are_of_sample: bool,
 }
 
 impl<'v> Proposals<'v> {
@@ -321,6 +322,7 @@ impl<'v> Proposals<'v> {
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
             for_size: false,
+            are_of_sample: false,
         }
     }
 
@@ -360,6 +362,21 @@ impl<'v> Proposals<'v> {
     /// other encodings, or what takes long to compute.
     pub fn is_named(&self) -> bool {
         self.is_named
+    }
+
+    /// Marks the values as a sample of a page.
+    #[must_use]
+    pub fn of_sample(self) -> Self {
+        Self {
+            are_of_sample: true,
+            ..self
+        }
+    }
+
+    /// True if the values are a sample of those of a page. Then shared buffers may be any size, and
+    /// [`Proposals::bytes_to_beat`] holds for all but them.
+    pub fn are_of_sample(&self) -> bool {
+        self.are_of_sample
     }
 
     /// Says whether size counts more than time.

@@ -107,6 +107,15 @@ impl<'v> Statistics<'v> {
         }
     }
 
+    /// Sets the most values in a unit.
+    #[must_use]
+    pub fn in_units_of(self, unit_values: usize) -> Self {
+        Self {
+            unit_values,
+            ..self
+        }
+    }
+
     /// Statistics of a part of a proposal for these values: of a child's values, or of those of a shared buffer of this
     /// kind.
     ///

@@ -376,5 +376,13 @@ fn statistics<T: Word>(input: &mut Input<'_>) {
         expected[(64 - offset.leading_zeros()) as usize] += 1;
     }
     assert_eq!(histogram, expected);
+    let widest = expected.iter().rposition(|n| *n > 0).unwrap_or(0);
+    let above = at_all_levels("counts_above", || {
+        tarsia_bits::counts_above(values.bytes(), base, widest as u32)
+    })
+    .expect("whole values");
+    for (width, found) in above.iter().enumerate() {
+        assert_eq!(*found, expected[width + 1..].iter().sum::<u32>());
+    }
     accepted();
 }

@@ -57,6 +57,33 @@ impl CollectedLevel {
             LevelForm::ConstantLength(length) => slots.len() as u64 * u64::from(length),
         }
     }
+
+    /// Replaces slots, which rise, by the slots below in front of each. `first` are a slot in front of all of them, and
+    /// the slots below in front of that one.
+    fn replace_by_starts_below(&self, slots: &mut [usize], first: [usize; 2]) {
+        match (self.form, self.validity.slice(0..self.n_slots)) {
+            (LevelForm::Validity, Ok(bits)) if self.null_count > 0 => {
+                // Mostly of one slot.
+                replace_by_starts(slots, first, |range| match range.len() {
+                    ..=8 if range.end <= bits.len() => range.filter(|i| bits.get(*i)).count(),
+                    _ => self.below(range) as usize,
+                });
+            }
+            _ => replace_by_starts(slots, first, |range| self.below(range) as usize),
+        }
+    }
+}
+
+fn replace_by_starts(
+    slots: &mut [usize],
+    first: [usize; 2],
+    below_of: impl Fn(Range<usize>) -> usize,
+) {
+    let [mut at, mut below] = first;
+    for slot in slots {
+        below += below_of(at..*slot);
+        at = core::mem::replace(slot, below);
+    }
 }
 
 impl CollectedLevels {
@@ -188,12 +215,8 @@ impl CollectedLevels {
     fn slot_starts(&self, level: usize, rows: Range<usize>) -> Vec<u32> {
         let mut starts: Vec<usize> = (rows.start..=rows.end).collect();
         for (number, data) in self.levels.iter().enumerate().take(level) {
-            let mut below = self.slot(number + 1, rows.start);
-            let mut at = self.slot(number, rows.start);
-            for start in &mut starts {
-                below += data.below(at..*start) as usize;
-                at = core::mem::replace(start, below);
-            }
+            let first = [number, number + 1].map(|level| self.slot(level, rows.start));
+            data.replace_by_starts_below(&mut starts, first);
         }
         let first = starts.first().copied().unwrap_or_default();
         // A page's slots are counted in 32 bits.

@@ -237,7 +237,11 @@ impl RowStarts for PageRows<'_> {
             for start in &mut starts {
                 let items = item..*start as usize;
                 item = items.end;
-                value += bits.slice(items).count_ones() as u32;
+                // Mostly of few items.
+                value += match items.len() {
+                    ..=8 => items.filter(|i| bits.get(*i)).count() as u32,
+                    _ => bits.slice(items).count_ones() as u32,
+                };
                 *start = value;
             }
         }

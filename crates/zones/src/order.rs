@@ -233,9 +233,11 @@ pub(crate) fn extremes_of_strings<'a>(
             Some(first) => u64::from_be_bytes(*first),
             None => first_eight(rest.get(..len).unwrap_or_default()),
         };
-        if let Some((_, [min_key, max_key])) = found
-            && key > min_key
-            && key < max_key
+        // Short strings of one key and length are equal.
+        let is_equal = |to: &[u8]| len == to.len() && len <= KEY_BYTES;
+        if let Some(([min, max], [min_key, max_key])) = found
+            && (key > min_key || key == min_key && is_equal(min))
+            && (key < max_key || key == max_key && is_equal(max))
         {
             continue;
         }

@@ -15,6 +15,12 @@ dispatch! {
         width_histogram_body;
 }
 
+dispatch! {
+    /// For each `w` below `max_width` the number of values for which `values[i] - base` needs more than `w` bits.
+    pub(crate) fn counts_above<T: Word>(values: &[u8], base: T, max_width: u32) -> [u32; 65] =
+        counts_above_body;
+}
+
 #[inline(always)]
 pub(crate) fn min_max_body<T: Word>(values: &[u8], flip: T) -> (T, T) {
     let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();
@@ -59,6 +65,33 @@ pub(crate) fn width_histogram_body<T: Word>(values: &[u8], base: T) -> [u32; 65]
     for (i, count) in counts.iter_mut().enumerate() {
         for table in &tables {
             *count = table[i].wrapping_add(*count);
+        }
+    }
+    counts
+}
+
+/// Differences that are compared with each width in turn: counts of them fit a byte.
+const COMPARED: usize = 128;
+
+#[inline(always)]
+pub(crate) fn counts_above_body<T: Word>(values: &[u8], base: T, max_width: u32) -> [u32; 65] {
+    let values: &[T::Bytes] = bytemuck::try_cast_slice(values).unwrap_or_default();
+    let mut counts = [0u32; 65];
+    let mut differences = [T::ZERO; COMPARED];
+    for part in values.chunks(COMPARED) {
+        for (to, value) in differences.iter_mut().zip(part) {
+            *to = T::from_le(*value).wrapping_sub(base);
+        }
+        for to in differences.iter_mut().skip(part.len()) {
+            *to = T::ZERO;
+        }
+        for (width, count) in (0..max_width.min(T::BITS)).zip(&mut counts) {
+            let narrow = T::from_u64((1u64 << width) - 1);
+            let mut n = T::ZERO;
+            for difference in &differences {
+                n = n.wrapping_add(T::from_u64(u64::from(*difference > narrow)));
+            }
+            *count = count.wrapping_add(n.to_u64() as u32);
         }
     }
     counts

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues, PageEncoder,
-    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
+    Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
+    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    limits,
 };
 
 use crate::Bins;
@@ -71,6 +72,11 @@ impl EncodingWriter for Bins {
             });
         }
         Ok(())
+    }
+
+    /// Of a sample, tables take more.
+    fn asked(&self) -> Asked {
+        Asked::Last
     }
 
     fn prepare(

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use tarsia_bits::{Extent, Word, extent, packed_bytes, width_histogram};
+use tarsia_bits::{Extent, Word, counts_above, extent, packed_bytes};
 use tarsia_codec::{Error, Result};
 
 use crate::layout::{
@@ -33,13 +33,8 @@ struct Shape {
 /// `above[w]` is the number of differences that need more than `w` bits.
 type Above = [u32; 65];
 
-fn above_of<T: Word>(values: &[u8], base: T) -> Result<Above> {
-    let mut counts = width_histogram(values, base).map_err(bits_error)?;
-    let mut wider = 0;
-    for count in counts.iter_mut().rev() {
-        wider += core::mem::replace(count, wider);
-    }
-    Ok(counts)
+fn above_of<T: Word>(values: &[u8], base: T, max_width: u32) -> Result<Above> {
+    counts_above(values, base, max_width).map_err(bits_error)
 }
 
 /// A width of a group, and its cost.
@@ -214,7 +209,7 @@ impl<T: Word> Planner<T> {
                 max_width: bits_of(max.wrapping_sub(base)),
             };
             let above = match n_values {
-                ..=PATCHED_VALUES_MAX => Some(above_of(values, base)?),
+                ..=PATCHED_VALUES_MAX => Some(above_of(values, base, shape.max_width)?),
                 _ => None,
             };
             let choice = choose(&[shape], above.as_slice());
@@ -336,23 +331,25 @@ impl<T: Word> Planner<T> {
             } else {
                 extent.unsigned.1
             };
+            let max_width = bits_of(max.wrapping_sub(base));
             self.shapes.push(Shape {
                 n_values,
-                max_width: bits_of(max.wrapping_sub(base)),
+                max_width,
             });
             let (own_base, own_span) = extent.base_and_span();
+            let own_width = bits_of(own_span);
             self.own_bases.push(own_base);
             self.own_shapes.push(Shape {
                 n_values,
-                max_width: bits_of(own_span),
+                max_width: own_width,
             });
             if patched {
-                let above = above_of(group, base)?;
+                let above = above_of(group, base, max_width)?;
                 self.above.push(above);
                 self.own_above.push(if own_base == base {
                     above
                 } else {
-                    above_of(group, own_base)?
+                    above_of(group, own_base, own_width)?
                 });
             }
         }
@@ -444,7 +441,7 @@ fn plan_from_top<T: Word>(
         for (to, byte) in flipped.iter_mut().zip(part) {
             *to = !*byte;
         }
-        let counts = above_of(flipped, complement(top))?;
+        let counts = above_of(flipped, complement(top), T::BITS)?;
         for (sum, count) in below.iter_mut().zip(counts) {
             *sum += count;
         }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::is_constant;
 use tarsia_codec::{
-    BlockValues, EncodingWriter, EraseFit, Error, Node, OwnedValues, PageEncoder, Prepare,
+    Asked, BlockValues, EncodingWriter, EraseFit, Error, Node, OwnedValues, PageEncoder, Prepare,
     Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -20,6 +20,11 @@ impl EncodingWriter for Constant {
             proposals.push(Proposal::leaf(self, value_bytes * values.n_units()));
         }
         Ok(())
+    }
+
+    /// One value that differs from the first says that it does not suit.
+    fn asked(&self) -> Asked {
+        Asked::First
     }
 
     fn prepare(

@@ -40,11 +40,17 @@ impl EncodingWriter for Dict {
         if cap < 2 || to_beat < 2 || values.is_mostly_distinct() {
             return Ok(());
         }
-        let Some(distinct) = values.distinct(cap as usize, entry_bytes_max.min(to_beat)) else {
+        // Of a sample, entries come once, and codes are those of all of the page.
+        let of_sample = proposals.are_of_sample();
+        let (cap, entry_bytes_max) = match of_sample {
+            true => (n, u64::MAX),
+            false => (cap as usize, entry_bytes_max.min(to_beat)),
+        };
+        let Some(distinct) = values.distinct(cap, entry_bytes_max) else {
             return Ok(());
         };
         let n_entries = distinct.n_entries();
-        let is_one_unit = n <= values.unit_values();
+        let is_one_unit = n <= values.unit_values() && !of_sample;
         if erasable && (are_codes || n_entries <= LOCAL_ENTRIES_MAX) {
             local::propose(values, n_entries, proposals);
         }
@@ -58,7 +64,8 @@ impl EncodingWriter for Dict {
         // Frequent values have small codes, because entries are numbered by first appearance. So patches may save a bit
         // or two per code.
         let codes_bytes_min = codes_bytes_max * 3 / 4;
-        if codes_bytes_min + entry_bytes >= to_beat {
+        let counted_bytes = if of_sample { 0 } else { entry_bytes };
+        if codes_bytes_min + counted_bytes >= to_beat {
             return Ok(());
         }
         let code_bytes = CodeBytes::for_entries(n_entries);

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values, limits,
 };
@@ -49,6 +49,11 @@ impl EncodingWriter for Huffman {
             ..Proposal::leaf(self, bytes)
         });
         Ok(())
+    }
+
+    /// Of a sample, tables take more.
+    fn asked(&self) -> Asked {
+        Asked::Last
     }
 
     fn prepare(

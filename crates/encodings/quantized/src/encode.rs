@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Rounding, RowStarts,
     Sample, Statistics, ValueType, Values,
 };
@@ -47,6 +47,11 @@ impl EncodingWriter for Quantized {
 
     fn roundings(&self) -> &'static [&'static dyn Rounding] {
         ROUNDINGS
+    }
+
+    /// Scales of vectors need rows.
+    fn asked(&self) -> Asked {
+        Asked::BySampleOrLast
     }
 
     fn prepare(

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BlockValues, EncodingWriter, EraseFit, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, Node, PageEncoder, Prepare, Proposal,
     Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -31,6 +31,11 @@ impl EncodingWriter for Sequence {
             proposals.push(Proposal::leaf(self, bytes));
         }
         Ok(())
+    }
+
+    /// Two steps that differ say that it does not suit.
+    fn asked(&self) -> Asked {
+        Asked::First
     }
 
     fn prepare(

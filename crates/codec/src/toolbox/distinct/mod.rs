@@ -279,11 +279,21 @@ pub fn are_codes_of(
 
     impl<'a> Compare<'a, '_> {
         fn compare<K: Key<'a>>(&self, codes: impl ExactSizeIterator<Item = u32>) -> bool {
-            let table = K::table(self.entries);
-            codes.len() == self.values.len()
-                && K::all(self.values)
-                    .zip(codes)
-                    .all(|(value, code)| K::at(table, code as usize) == Some(value))
+            let codes_len = codes.len();
+            // Looking at the entries pays where there are few.
+            let keys: Vec<K> = match self.entries.len() * 2 <= self.values.len() {
+                true => K::all(self.entries).collect(),
+                false => Vec::new(),
+            };
+            let mut pairs = K::all(self.values).zip(codes);
+            if codes_len != self.values.len() {
+                false
+            } else if keys.is_empty() {
+                let table = K::table(self.entries);
+                pairs.all(|(value, code)| K::at(table, code as usize) == Some(value))
+            } else {
+                pairs.all(|(value, code)| keys.get(code as usize) == Some(&value))
+            }
         }
     }
 
@@ -311,8 +321,8 @@ pub fn are_codes_of(
         entries,
         values,
     };
-    // Checking per block whether all entries are short would not pay off.
-    entries.value_type() == values.value_type() && visit(values, false, compare)
+    let are_short = are_short(values) && are_short(entries);
+    entries.value_type() == values.value_type() && visit(values, are_short, compare)
 }
 
 struct CountSampled<'a> {
@@ -328,8 +338,8 @@ impl<'a> Visitor<'a> for CountSampled<'a> {
         let mut numbers = Numbers::<K>::hashing();
         (0..self.n_samples)
             .filter_map(|i| K::at(table, i * self.values.len() / self.n_samples))
-            .filter(|key| numbers.insert(*key).1)
-            .count()
+            .for_each(|key| _ = numbers.insert(key));
+        numbers.len() as usize
     }
 }
 
@@ -342,14 +352,27 @@ struct Number<'a> {
 
 impl<'a> Number<'a> {
     /// Codes of the chosen width, and the first row of each entry.
-    fn number<K: Key<'a>, C>(&self, cut: impl Fn(u32) -> C) -> Option<(Vec<C>, Vec<u32>)> {
+    fn number<K: Key<'a>, C: Copy + Default>(
+        &self,
+        cut: impl Fn(u32) -> C,
+    ) -> Option<(Vec<C>, Vec<u32>)> {
         let mut numbers = Numbers::<K>::new(self.values);
-        let mut codes = Vec::with_capacity(self.values.len());
+        let mut codes = vec![C::default(); self.values.len()];
+        if let Some(first_rows) = numbers.number_direct(self.values, self.cap, &mut codes, &cut) {
+            return first_rows.map(|first_rows| (codes, first_rows));
+        }
         let mut first_rows = Vec::new();
         let mut string_bytes = 0;
-        for (row, key) in K::all(self.values).enumerate() {
-            let (number, is_new) = numbers.insert(key);
-            if is_new {
+        // Values often repeat the one before, and looking that up would wait for memory.
+        let mut last: Option<(K, u32)> = None;
+        for ((row, key), to) in K::all(self.values).enumerate().zip(&mut codes) {
+            let number = match last {
+                Some((before, number)) if before == key => number,
+                _ => numbers.insert(key),
+            };
+            last = Some((key, number));
+            *to = cut(number);
+            if number as usize == first_rows.len() {
                 if let Values::Bytes(strings) = self.values {
                     string_bytes += u64::from(strings.value_bytes(row));
                 }
@@ -358,7 +381,6 @@ impl<'a> Number<'a> {
                 }
                 first_rows.push(row as u32);
             }
-            codes.push(cut(number));
         }
         Some((codes, first_rows))
     }
@@ -393,7 +415,7 @@ impl<'a> Visitor<'a> for Find<'a> {
         let mut numbers = Numbers::<K>::new(self.entries);
         let mut places = Vec::new();
         for (place, key) in K::all(self.entries).enumerate().take(self.cap) {
-            if numbers.insert(key).1 {
+            if numbers.insert(key) as usize == places.len() {
                 places.push(u32::try_from(place).ok()?);
             }
         }

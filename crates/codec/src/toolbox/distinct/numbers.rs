@@ -53,24 +53,53 @@ impl<'a, K: Key<'a>> Numbers<K> {
         }
     }
 
-    /// The index of `key`, and true if it was added.
+    /// The index of `key`. That of a key which was added is the number of keys before.
     #[inline]
-    pub(super) fn insert(&mut self, key: K) -> (u32, bool) {
+    pub(super) fn insert(&mut self, key: K) -> u32 {
         if let Some(base) = self.base
             && let Some(slot) = self.direct.get_mut(key.slot(base))
         {
-            if *slot > 0 {
-                return (*slot - 1, false);
+            if *slot == 0 {
+                self.n += 1;
+                *slot = self.n;
             }
-            self.n += 1;
-            *slot = self.n;
-            return (self.n - 1, true);
+            return *slot - 1;
         }
         let hash = key.hash();
         match self.look_up(key, hash) {
-            Ok(number) => (number, false),
-            Err(empty) => (self.push(key, hash, empty), true),
+            Ok(number) => number,
+            Err(empty) => self.push(key, hash, empty),
         }
+    }
+
+    /// Numbers all keys of `values`, of which there are at most `cap`, and returns where each is first; `None` if keys
+    /// are hashed.
+    pub(super) fn number_direct<C>(
+        &mut self,
+        values: Values<'a>,
+        cap: usize,
+        codes: &mut [C],
+        cut: impl Fn(u32) -> C,
+    ) -> Option<Option<Vec<u32>>> {
+        let base = self.base?;
+        let mut first_rows: Vec<u32> = Vec::new();
+        for ((row, key), to) in K::all(values).enumerate().zip(codes) {
+            let slot = self.direct.get_mut(key.slot(base))?;
+            if *slot == 0 {
+                if first_rows.len() == cap {
+                    return Some(None);
+                }
+                first_rows.push(row as u32);
+                *slot = first_rows.len() as u32;
+            }
+            *to = cut(*slot - 1);
+        }
+        Some(Some(first_rows))
+    }
+
+    /// Number of keys.
+    pub(super) fn len(&self) -> u32 {
+        self.n
     }
 
     /// The index of `key`, or the slot where it belongs.

@@ -1,0 +1,293 @@
+//! A small sample of values that says which encodings are worth asking about all.
+
+use tarsia_codec::{
+    AlignedBuf, Asked, Facts, OwnedValues, Proposal, RegisteredWriter, Result, Statistics, Values,
+};
+
+use crate::encoders::Encoders;
+use crate::search::{Place, SHARED_BUFFER_OVERHEAD_BYTES, Search, decode_ps};
+
+/// Runs of a sample: of large pages, and of others.
+const RUNS: usize = 8;
+const RUNS_OF_OTHERS: usize = 4;
+
+/// Pages with more values are large.
+const LARGE_VALUES: usize = 1 << 17;
+
+/// One value in so many is in a run, but at least and at most so many. Longer ones tell no more of how values change
+/// from one to the next.
+const RUN_ONE_IN: usize = 64;
+const RUN_VALUES_MIN: usize = 256;
+const RUN_VALUES_MAX: usize = 1024;
+
+/// Fewer values are all looked at.
+const VALUES_MIN: usize = 8 * RUNS_OF_OTHERS * RUN_VALUES_MIN;
+
+/// Costs of a sample that are a quarter above the least are not found out exactly.
+const NEAR_ONE_IN: u64 = 4;
+
+/// All values may cost an eighth less than a sample says.
+const OVERSTATED_ONE_IN: u128 = 8;
+
+/// Bytes of a unit that do not depend on how many values it has. Units of a sample are short.
+const BYTES_OF_UNIT: u64 = 8;
+
+/// What encodings cost for a sample of the values of a node, and of the nodes below.
+#[derive(Default)]
+struct Node {
+    /// The cost of the cheapest tree with each encoding at the node, in picoseconds, as [`Cost::hoped`], and the number
+    /// of the encoding in the registry.
+    costs: Vec<(u64, usize)>,
+    /// Encodings that are not among them cost at least so much.
+    others_ps: Option<u64>,
+    /// The nodes of children: number of the encoding, of the child, of its node.
+    children: Vec<([usize; 2], usize)>,
+}
+
+/// What a sample says of the values of a page.
+pub(crate) struct Scouted {
+    nodes: Vec<Node>,
+    n_values: usize,
+    n_sample: usize,
+    of_units_ps: u64,
+}
+
+/// What a sample says of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct ScoutedNode<'a> {
+    all: &'a Scouted,
+    node: usize,
+}
+
+/// The cost of a tree for a sample, in picoseconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// With shared buffers, each as large as a page would have it.
+    sure: u64,
+    /// Without: they count less, the more values a page has.
+    hoped: u64,
+}
+
+impl Scouted {
+    /// The root.
+    pub(crate) fn root(&self) -> ScoutedNode<'_> {
+        ScoutedNode { all: self, node: 0 }
+    }
+}
+
+impl<'a> ScoutedNode<'a> {
+    /// A child of an encoding, if the sample has it.
+    pub(crate) fn child(self, encoding: usize, child: usize) -> Option<Self> {
+        let mut children = self.all.nodes[self.node].children.iter();
+        let (_, node) = children.find(|(key, _)| *key == [encoding, child])?;
+        Some(Self {
+            node: *node,
+            ..self
+        })
+    }
+
+    /// The numbers of the encodings in the order in which to ask them, with what a tree under each costs at least, in
+    /// picoseconds.
+    pub(crate) fn order(self, writers: &[RegisteredWriter]) -> Vec<(usize, u64)> {
+        let node = &self.all.nodes[self.node];
+        let others_ps = node.others_ps.unwrap_or(0);
+        let noted_ps = |i: usize| {
+            let costs = node.costs.iter().filter(|(_, of)| *of == i);
+            costs.map(|(cost, _)| *cost).min()
+        };
+        let mut order = Vec::with_capacity(writers.len());
+        for (i, known) in writers.iter().enumerate() {
+            let (is_last, sampled_ps) = match (known.writer.asked(), noted_ps(i)) {
+                (Asked::First, _) => (false, 0),
+                (Asked::BySample | Asked::BySampleOrLast, Some(noted)) => (false, noted),
+                (Asked::BySample, None) => (false, others_ps),
+                (Asked::BySampleOrLast, None) | (Asked::Last, _) => (true, 0),
+            };
+            order.push((is_last, sampled_ps, i));
+        }
+        order.sort_unstable();
+        let order = order.into_iter();
+        order.map(|(_, ps, i)| (i, self.of_all(ps))).collect()
+    }
+
+    /// What all values cost at least, in picoseconds, if the sample costs so much.
+    fn of_all(self, sampled_ps: u64) -> u64 {
+        let sampled_ps = u128::from(sampled_ps.saturating_sub(self.all.of_units_ps));
+        let of_all = sampled_ps * self.all.n_values as u128 / self.all.n_sample as u128;
+        u64::try_from(of_all - of_all / OVERSTATED_ONE_IN).unwrap_or(u64::MAX)
+    }
+}
+
+/// The most that an encoding may cost beside one of `least_ps`.
+fn near(least_ps: u64, of_units_ps: u64) -> u64 {
+    let most = least_ps.saturating_add(least_ps / NEAR_ONE_IN);
+    most.saturating_add(of_units_ps)
+}
+
+/// Tries all encodings for a sample of the values, as a search would for all. `None` where there are too few values.
+pub(crate) fn scout(
+    encoders: &Encoders,
+    values: &Statistics<'_>,
+    place: Place<'_>,
+) -> Result<Option<Scouted>> {
+    let Some((run_values, sample)) = sample(values.values()) else {
+        return Ok(None);
+    };
+    let facts = Facts {
+        rows: None,
+        memory: None,
+        ..*values.facts()
+    };
+    let sample = Statistics::new(sample.as_values()?, facts).in_units_of(run_values);
+    let of_units = sample.n_units() * BYTES_OF_UNIT;
+    let mut scout = Scout {
+        search: Search::new(encoders),
+        all: Scouted {
+            nodes: vec![Node::default()],
+            n_values: values.len(),
+            n_sample: sample.len(),
+            of_units_ps: of_units.saturating_mul(encoders.weights.byte_ps),
+        },
+    };
+    scout.node(0, &sample, place, u64::MAX)?;
+    Ok(Some(scout.all))
+}
+
+struct Scout<'a> {
+    search: Search<'a>,
+    all: Scouted,
+}
+
+impl Scout<'_> {
+    /// Notes what each encoding costs that is near the best and costs less than `to_beat_ps`. Returns the least.
+    fn node(
+        &mut self,
+        node: usize,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        to_beat_ps: u64,
+    ) -> Result<Option<Cost>> {
+        if !self.search.enters(place) {
+            return Ok(None);
+        }
+        let encoders = self.search.encoders;
+        let mut least: Option<Cost> = None;
+        let mut bound_ps = to_beat_ps;
+        for (i, known) in encoders.registry.writers().iter().enumerate() {
+            let decode_ps = decode_ps(known, values);
+            let mut of_encoding: Option<Cost> = None;
+            for proposal in self.search.ask(known, values, place, bound_ps, true)? {
+                if self.search.may_use(known, &proposal, values, place) {
+                    let left_ps = bound_ps.saturating_sub(decode_ps);
+                    let cost = self.cost(node, i, &proposal, values, place, left_ps)?;
+                    of_encoding = min(of_encoding, cost.map(|it| it.plus(decode_ps)));
+                }
+            }
+            if let Some(cost) = of_encoding {
+                self.all.nodes[node].costs.push((cost.hoped, i));
+                least = min(least, Some(cost));
+                bound_ps = bound_ps.min(near(cost.sure, self.all.of_units_ps));
+            }
+        }
+        let others_ps = &mut self.all.nodes[node].others_ps;
+        *others_ps = Some(others_ps.map_or(bound_ps, |before| before.min(bound_ps)));
+        Ok(least)
+    }
+
+    /// The cost of a proposal with the cheapest children, without its own decoder.
+    fn cost(
+        &mut self,
+        node: usize,
+        encoding: usize,
+        proposal: &Proposal<'_>,
+        values: &Statistics<'_>,
+        place: Place<'_>,
+        to_beat_ps: u64,
+    ) -> Result<Option<Cost>> {
+        let worth = |bytes: u64| bytes.saturating_mul(self.search.encoders.weights.byte_ps);
+        let mut cost = Cost {
+            sure: worth(proposal.bytes),
+            hoped: worth(proposal.bytes),
+        };
+        for part in &proposal.shared {
+            let bytes = part.values()?.decoded_bytes() + SHARED_BUFFER_OVERHEAD_BYTES;
+            cost.sure = cost.sure.saturating_add(worth(bytes));
+        }
+        let id = self.search.encoders.registry.writers()[encoding]
+            .writer
+            .id();
+        for (i, part) in proposal.children.iter().enumerate() {
+            let child = values.of_part(part, None)?;
+            if child.is_empty() {
+                continue;
+            }
+            let to_beat_ps = to_beat_ps.saturating_sub(cost.hoped);
+            let of_child = self.child(node, [encoding, i]);
+            let place = place.of_child(id, part, i);
+            let Some(found) = self.node(of_child, &child, place, to_beat_ps)? else {
+                return Ok(None);
+            };
+            cost = Cost {
+                sure: cost.sure.saturating_add(found.sure),
+                hoped: cost.hoped.saturating_add(found.hoped),
+            };
+        }
+        Ok((cost.hoped < to_beat_ps).then_some(cost))
+    }
+
+    /// The node of a child, which is made if need be.
+    fn child(&mut self, node: usize, key: [usize; 2]) -> usize {
+        let next = self.all.nodes.len();
+        let children = &mut self.all.nodes[node].children;
+        if let Some((_, found)) = children.iter().find(|(known, _)| *known == key) {
+            return *found;
+        }
+        children.push((key, next));
+        self.all.nodes.push(Node::default());
+        next
+    }
+}
+
+impl Cost {
+    fn plus(self, ps: u64) -> Self {
+        Self {
+            sure: self.sure.saturating_add(ps),
+            hoped: self.hoped.saturating_add(ps),
+        }
+    }
+}
+
+/// The least of each, which may be those of two trees.
+fn min(a: Option<Cost>, b: Option<Cost>) -> Option<Cost> {
+    let (Some(one), Some(other)) = (a, b) else {
+        return a.or(b);
+    };
+    Some(Cost {
+        sure: one.sure.min(other.sure),
+        hoped: one.hoped.min(other.hoped),
+    })
+}
+
+/// A sample of numbers, of which there are many, and the length of its runs.
+fn sample(values: Values<'_>) -> Option<(usize, OwnedValues)> {
+    let Values::Fixed(fixed) = values else {
+        return None;
+    };
+    let (n, width) = (fixed.len(), fixed.width());
+    if n < VALUES_MIN || width == 0 {
+        return None;
+    }
+    let n_runs = if n > LARGE_VALUES {
+        RUNS
+    } else {
+        RUNS_OF_OTHERS
+    };
+    let run_values = (n / RUN_ONE_IN).clamp(RUN_VALUES_MIN, RUN_VALUES_MAX);
+    let len = n_runs * run_values;
+    let mut bytes = AlignedBuf::zeroed(len * width);
+    for (i, to) in bytes.chunks_exact_mut(run_values * width).enumerate() {
+        let start = i * (n - run_values) / (n_runs - 1);
+        to.copy_from_slice(fixed.slice(start..start + run_values).bytes());
+    }
+    Some((run_values, OwnedValues::Fixed { bytes, width, len }))
+}
