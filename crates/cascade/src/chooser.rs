@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use tarsia_codec::{
-    BlockValues, Registry, Result, RowStarts, SharedBuffers, Statistics, Tree, TreeWriter,
-    ValueType, Values, limits,
+    Asked, BlockValues, Facts, Registry, Result, RowStarts, SharedBuffers, Statistics, Tree,
+    TreeWriter, ValueType, Values, limits,
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN, SLACK_ONE_IN};
 
 use crate::chance::Chance;
 use crate::encoders::Encoders;
 use crate::first_page::FirstTree;
+use crate::scout::runs_of;
 use crate::search::{Place, Search};
 use crate::spare::spare_tree;
 use crate::{Candidate, Objective, Outline, Weights};
@@ -21,6 +22,11 @@ const GAIN_ONE_IN: u64 = 50;
 /// Long rows of them, of which each can be read alone, stay so unless a tree saves one byte of so many: about that much
 /// reading at 200 MB/s takes less time, and decoding more.
 const GAIN_OF_ROWS_ONE_IN: u64 = 7;
+
+/// Of many values in long rows, one of so many, in runs of at least so many, shows whether a tree saves enough.
+const ROWS_SAMPLED_ONE_IN: usize = 16;
+const ROWS_SAMPLED_RUNS: usize = 8;
+const ROWS_SAMPLED_VALUES_MIN: usize = 1 << 13;
 
 /// Pages of fewer values are searched, which takes little time: what suits the first may be far from the best for them.
 const KEPT_VALUES_MIN: usize = 1 << 14;
@@ -206,16 +212,45 @@ impl Chooser {
         Ok(fitting.or(found))
     }
 
-    /// The bytes that a tree must save of values of fixed width.
-    fn gain_min(&self, values: &Statistics<'_>) -> u64 {
-        let bytes = values.values().decoded_bytes();
+    /// Whether rows are long enough to be read one by one, if their values stay as they are.
+    fn are_rows_long(&self, values: &Statistics<'_>) -> bool {
         let rows = values.facts().rows.map(RowStarts::row_starts);
         let n_rows = rows.map_or(0, |starts| starts.len().saturating_sub(1) as u64);
-        let of_row = bytes.checked_div(n_rows).unwrap_or(0);
-        match of_row >= u64::from(self.full_zip_bytes_min) {
-            true => bytes / GAIN_OF_ROWS_ONE_IN,
-            false => bytes / GAIN_ONE_IN,
+        let of_row = values.values().decoded_bytes().checked_div(n_rows);
+        of_row.is_some_and(|bytes| bytes >= u64::from(self.full_zip_bytes_min))
+    }
+
+    /// Whether a sample of long rows of many numbers says that no tree saves enough.
+    fn stay_as_they_are(&self, values: &Statistics<'_>) -> Result<bool> {
+        let Values::Fixed(fixed) = values.values() else {
+            return Ok(false);
+        };
+        let run_values = fixed.len() / (ROWS_SAMPLED_ONE_IN * ROWS_SAMPLED_RUNS);
+        if run_values < ROWS_SAMPLED_VALUES_MIN || !self.are_rows_long(values) {
+            return Ok(false);
         }
+        let sample = runs_of(&fixed, ROWS_SAMPLED_RUNS, run_values);
+        let facts = Facts::of(values.facts().logical_type);
+        let sample = Statistics::new(sample.as_values()?, facts);
+        let found = Search::new(&self.encoders).best(&sample, Place::ROOT, u64::MAX)?;
+        let bytes = sample.values().decoded_bytes();
+        if found.is_some_and(|found| found.bytes < bytes - bytes / GAIN_OF_ROWS_ONE_IN) {
+            return Ok(false);
+        }
+        // Others see more in all rows than in a sample of their values.
+        let others = self.encoders.searched().filter(|known| {
+            let asked = known.writer.asked();
+            matches!(asked, Asked::Last | Asked::BySampleOrLast)
+        });
+        for known in others {
+            let bytes_to_beat = values.values().decoded_bytes();
+            let mut proposals = self.encoders.proposals(known, bytes_to_beat);
+            known.writer.propose(values, &mut proposals)?;
+            if !proposals.into_vec().is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Leaves the tree of a column's first page for its later pages.
@@ -288,8 +323,10 @@ impl Choose for Chooser {
             });
         }
         let is_of_items = values.facts().are_of_items();
+        let is_asked_for = self.tree.is_some() || self.outline.is_some() || self.seed.is_some();
         let found = match &self.tree {
             _ if values.is_empty() => None,
+            _ if !is_asked_for && self.stay_as_they_are(values)? => None,
             Some(tree) if is_of_items => Some(Candidate {
                 // A tree that does not hold the first block's values is left to the writer to refuse.
                 bytes: self
@@ -303,10 +340,13 @@ impl Choose for Chooser {
             _ => self.search(values)?,
         };
         let plain_bytes = all.decoded_bytes();
+        let gain_min = || match self.are_rows_long(values) {
+            true => plain_bytes / GAIN_OF_ROWS_ONE_IN,
+            false => plain_bytes / GAIN_ONE_IN,
+        };
         let gains_enough = |found: &Candidate| {
             let is_fixed = matches!(value_type, ValueType::Fixed(_));
-            let is_asked_for = self.tree.is_some() || self.outline.is_some() || self.seed.is_some();
-            is_asked_for || !is_fixed || found.bytes < plain_bytes - self.gain_min(values)
+            is_asked_for || !is_fixed || found.bytes < plain_bytes - gain_min()
         };
         let found = found.filter(gains_enough).unwrap_or_else(|| Candidate {
             tree: fallback.clone(),

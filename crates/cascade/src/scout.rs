@@ -1,7 +1,8 @@
 //! A small sample of values that says which encodings are worth asking about all.
 
 use tarsia_codec::{
-    AlignedBuf, Asked, Facts, OwnedValues, Proposal, RegisteredWriter, Result, Statistics, Values,
+    AlignedBuf, Asked, Facts, FixedSlice, OwnedValues, Proposal, RegisteredWriter, Result,
+    Statistics, Values,
 };
 
 use crate::encoders::Encoders;
@@ -273,8 +274,8 @@ fn sample(values: Values<'_>) -> Option<(usize, OwnedValues)> {
     let Values::Fixed(fixed) = values else {
         return None;
     };
-    let (n, width) = (fixed.len(), fixed.width());
-    if n < VALUES_MIN || width == 0 {
+    let n = fixed.len();
+    if n < VALUES_MIN || fixed.width() == 0 {
         return None;
     }
     let n_runs = if n > LARGE_VALUES {
@@ -283,11 +284,20 @@ fn sample(values: Values<'_>) -> Option<(usize, OwnedValues)> {
         RUNS_OF_OTHERS
     };
     let run_values = (n / RUN_ONE_IN).clamp(RUN_VALUES_MIN, RUN_VALUES_MAX);
-    let len = n_runs * run_values;
-    let mut bytes = AlignedBuf::zeroed(len * width);
+    Some((run_values, runs_of(&fixed, n_runs, run_values)))
+}
+
+/// Runs of values, evenly spread over them; at least two, which are no longer than all values.
+pub(crate) fn runs_of(values: &FixedSlice<'_>, n_runs: usize, run_values: usize) -> OwnedValues {
+    let (n, width) = (values.len(), values.width());
+    let mut bytes = AlignedBuf::zeroed(n_runs * run_values * width);
     for (i, to) in bytes.chunks_exact_mut(run_values * width).enumerate() {
         let start = i * (n - run_values) / (n_runs - 1);
-        to.copy_from_slice(fixed.slice(start..start + run_values).bytes());
+        to.copy_from_slice(values.slice(start..start + run_values).bytes());
     }
-    Some((run_values, OwnedValues::Fixed { bytes, width, len }))
+    OwnedValues::Fixed {
+        bytes,
+        width,
+        len: n_runs * run_values,
+    }
 }
