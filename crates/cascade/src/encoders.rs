@@ -94,6 +94,7 @@ impl Encoders {
         Proposals::new(bytes_to_beat, known.version_max)
             .that_fit(self.weights.must_fit)
             .for_size(self.weights.for_size)
+            .for_speed(self.weights.for_speed)
             .with_shared_bytes_max(self.weights.shared_bytes_max)
     }
 

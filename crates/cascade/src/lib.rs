@@ -17,7 +17,9 @@
 //! the registry and the options, so the same input gives the same bytes on every machine.
 //!
 //! Exact closed-form sizes decide wherever an encoding has them, not trial encodes of samples: sampling was measured to
-//! lose 5 to 9 % of size on integer columns (`docs/design/choosing-trees.md`).
+//! lose 5 to 9 % of size on integer columns (`docs/design/choosing-trees.md`). A sample of the values of a large page
+//! only says in which order encodings are asked, and which of them need not be
+//! ([`Asked`](tarsia_codec::Asked)).
 //!
 //! # What this crate does not do
 //! It encodes nothing, and it does not know what an encoding is.

@@ -143,7 +143,10 @@ impl<'a> Search<'a> {
             let first = chance.below(writers.len());
             return self.any(values, place, first);
         }
-        let found = match place.scouted.is_none() && !place.is_named() {
+        // Where size counts more than time, what a sample may not show is looked for, too.
+        let is_scouted =
+            place.scouted.is_none() && !place.is_named() && !self.encoders.weights.for_size;
+        let found = match is_scouted {
             true => scout(self.encoders, values, place)?,
             false => None,
         };

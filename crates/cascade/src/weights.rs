@@ -27,6 +27,8 @@ pub struct Weights {
     ///
     /// [`Tried::ForSize`]: tarsia_codec::Tried::ForSize
     pub for_size: bool,
+    /// Whether encodings that learn from values, such as tokens from text, spend little time on it.
+    pub for_speed: bool,
     /// Only trees under which the survivors of an erasure always fit their old place.
     pub must_fit: bool,
     /// Only encodings whose parameters hold no values of the page
@@ -45,6 +47,7 @@ impl Objective {
             shared_bytes_max: 64 << 10,
             depth_max: 4,
             for_size: false,
+            for_speed: false,
             must_fit: false,
             erasable: false,
             any_values: false,
@@ -52,6 +55,7 @@ impl Objective {
         match self {
             Self::Fast => Weights {
                 byte_ps: 200,
+                for_speed: true,
                 ..balanced
             },
             Self::Balanced => balanced,

@@ -307,6 +307,7 @@ pub struct Proposals<'v> {
     shared_bytes_max: u64,
     is_named: bool,
     for_size: bool,
+    for_speed: bool,
     are_of_sample: bool,
 }
 
@@ -322,6 +323,7 @@ impl<'v> Proposals<'v> {
             shared_bytes_max: SHARED_BYTES_MAX,
             is_named: false,
             for_size: false,
+            for_speed: false,
             are_of_sample: false,
         }
     }
@@ -383,6 +385,17 @@ impl<'v> Proposals<'v> {
     #[must_use]
     pub fn for_size(self, for_size: bool) -> Self {
         Self { for_size, ..self }
+    }
+
+    /// Says whether the time of writing counts more than size.
+    #[must_use]
+    pub fn for_speed(self, for_speed: bool) -> Self {
+        Self { for_speed, ..self }
+    }
+
+    /// True if the time of writing counts more than size.
+    pub fn is_for_speed(&self) -> bool {
+        self.for_speed
     }
 
     /// True if size counts more than time, also that of a read of one row: blocks may be large.

@@ -41,7 +41,8 @@ impl EncodingWriter for Onpair {
         if to_beat < data_bytes && repeat_often(values, data_bytes) {
             return Ok(());
         }
-        let Some(source) = Source::that_pays(values, &strings, to_beat) else {
+        let Some(source) = Source::that_pays(values, &strings, to_beat, proposals.is_for_speed())
+        else {
             return Ok(());
         };
         let page = values.cached(|| Page::of(values, &strings, source));
@@ -83,11 +84,11 @@ impl EncodingWriter for Onpair {
             None => {
                 let encoded = match page.statistics() {
                     Some(known) => {
-                        let source = || Source::that_pays(known, &strings, u64::MAX);
-                        let source = || source().unwrap_or(Source::Training(None));
+                        let source = || Source::that_pays(known, &strings, u64::MAX, false);
+                        let source = || source().unwrap_or(Source::TRAINING);
                         (*known.cached(|| Page::of(known, &strings, source()))).clone()?
                     }
-                    None => Page::under(Arc::new(train::train(&strings, None)), &strings)?,
+                    None => Page::under(Arc::new(train::train(&strings, None, false)), &strings)?,
                 };
                 page.make_shared(0, OwnedValues::copy_of(encoded.tokens.as_values()?))?;
                 encoded
@@ -146,14 +147,30 @@ enum Source {
     /// The column's first page, whose tokens suit.
     First(Arc<FirstPage>),
     /// Training, after a trial if there was one.
-    Training(Option<Trial>),
+    Training {
+        trial: Option<Trial>,
+        /// Whether time counts more than size.
+        for_speed: bool,
+    },
     /// They are the bytes that occur.
     SingleBytes,
 }
 
 impl Source {
+    /// Training in full, without a trial.
+    const TRAINING: Self = Self::Training {
+        trial: None,
+        for_speed: false,
+    };
+
     /// The source for strings that could take fewer than `to_beat` bytes, as a small sample suggests.
-    fn that_pays(values: &Statistics<'_>, strings: &BytesSlice<'_>, to_beat: u64) -> Option<Self> {
+    fn that_pays(
+        values: &Statistics<'_>,
+        strings: &BytesSlice<'_>,
+        to_beat: u64,
+        for_speed: bool,
+    ) -> Option<Self> {
+        let training = |trial| Self::Training { trial, for_speed };
         let data_bytes = u64::from(strings.data_bytes());
         if let Some(first) = values.recall::<FirstPage>()
             && let Some(bytes) = first.bytes_if_it_suits(values, strings)
@@ -161,7 +178,7 @@ impl Source {
             return (bytes - bytes / 8 < to_beat).then_some(Self::First(first));
         }
         if data_bytes <= train::TRIAL_BYTES as u64 {
-            return Some(Self::Training(None));
+            return Some(training(None));
         }
         let trial = train::trial(strings);
         let bytes = trial.bytes;
@@ -171,8 +188,12 @@ impl Source {
             let gain_little = bytes + bytes / LONGER_SAVE_ONE_IN >= trial.single_bytes;
             return match are_few && gain_little {
                 true => Some(Self::SingleBytes),
-                false => Some(Self::Training(Some(trial))),
+                false => Some(training(Some(trial))),
             };
+        }
+        if for_speed {
+            return train::trial_for_speed(strings, trial, to_beat)
+                .map(|trial| training(Some(trial)));
         }
         let gained_max = match data_bytes <= MEDIUM_DATA_BYTES_MAX {
             true => bytes / 8 * 3,
@@ -181,7 +202,7 @@ impl Source {
         // Text without repeated pieces, such as random characters, saves less than a quarter, by codes of fewer than 8
         // bits. For that it is written and read too slowly.
         let pays = bytes - gained_max < to_beat && bytes < data_bytes / 4 * 3;
-        pays.then_some(Self::Training(Some(trial)))
+        pays.then_some(training(Some(trial)))
     }
 }
 
@@ -239,10 +260,10 @@ impl Page {
                         page.remember(values, first.sizes);
                         return Ok(page);
                     }
-                    Err(_) => train::train(strings, None),
+                    Err(_) => train::train(strings, None, false),
                 }
             }
-            Source::Training(trial) => train::train(strings, trial),
+            Source::Training { trial, for_speed } => train::train(strings, trial, for_speed),
             Source::SingleBytes => train::single_bytes(strings),
         };
         let page = Self::under(Arc::new(tokens), strings)?;

@@ -33,6 +33,8 @@ struct Effort {
     /// Whether one more round over all of the sample follows for the number of tokens that was chosen. It saves 2 per
     /// cent.
     refines: bool,
+    /// Whether tokens are to be used, so that all bytes which occur have to be among them.
+    is_trial: bool,
 }
 
 impl Effort {
@@ -44,6 +46,22 @@ impl Effort {
         sample_bytes_min: 512 << 10,
         sample_one_in: 8,
         refines: true,
+        is_trial: false,
+    };
+
+    /// For a page that is written where time counts more than size.
+    const LIGHT: Self = Self {
+        sample_bytes_min: 256 << 10,
+        sample_one_in: 16,
+        ..Self::FULL
+    };
+
+    /// To see whether the page is worth more, where that is not sure.
+    const LARGER_TRIAL: Self = Self {
+        rounds: 6,
+        candidates_max: 1 << 13,
+        sample_bytes_min: 4 * TRIAL_BYTES,
+        ..Self::TRIAL
     };
 
     /// To see whether the page is worth more.
@@ -54,6 +72,7 @@ impl Effort {
         sample_bytes_min: TRIAL_BYTES,
         sample_one_in: usize::MAX,
         refines: false,
+        is_trial: true,
     };
 }
 
@@ -330,10 +349,18 @@ pub(crate) fn code_bits(n: usize) -> u32 {
 }
 
 /// The tokens for these strings, sorted by their bytes. Among them is each byte that occurs. Those of a trial save the
-/// first rounds.
-pub(crate) fn train(strings: &BytesSlice<'_>, of_trial: Option<Trial>) -> OwnedValues {
+/// first rounds. `for_speed` spends less time on them.
+pub(crate) fn train(
+    strings: &BytesSlice<'_>,
+    of_trial: Option<Trial>,
+    for_speed: bool,
+) -> OwnedValues {
     let known = of_trial.map_or(vec![], |trial| trial.tokens);
-    sorted(search(strings, Effort::FULL, &known).tokens)
+    let effort = match for_speed {
+        true => Effort::LIGHT,
+        false => Effort::FULL,
+    };
+    sorted(search(strings, effort, &known).tokens)
 }
 
 /// The bytes that occur in these strings.
@@ -379,6 +406,22 @@ pub(crate) fn trial(strings: &BytesSlice<'_>) -> Trial {
     search(strings, Effort::TRIAL, &[])
 }
 
+/// The trial, or a larger one, if it says that training with little time has a chance to get below `to_beat` bytes.
+pub(crate) fn trial_for_speed(
+    strings: &BytesSlice<'_>,
+    trial: Trial,
+    to_beat: u64,
+) -> Option<Trial> {
+    if trial.bytes - trial.bytes / 4 >= to_beat {
+        return None;
+    }
+    if trial.bytes - trial.bytes / 8 < to_beat {
+        return Some(trial);
+    }
+    let larger = search(strings, Effort::LARGER_TRIAL, &trial.tokens);
+    (larger.bytes - larger.bytes / 8 < to_beat).then_some(larger)
+}
+
 /// The tokens that make strings smallest. If some are known, the rounds begin with them.
 fn search(strings: &BytesSlice<'_>, effort: Effort, known: &[Token]) -> Trial {
     let page_bytes = strings.data_bytes() as usize;
@@ -387,9 +430,9 @@ fn search(strings: &BytesSlice<'_>, effort: Effort, known: &[Token]) -> Trial {
     let trainer = Trainer {
         data: strings.data(),
         page_bytes: page_bytes as u64,
-        alphabet: match effort.refines {
-            true => alphabet([strings.value_data()].into_iter()),
-            false => alphabet(sample.all().map(|piece| &strings.data()[piece])),
+        alphabet: match effort.is_trial {
+            true => alphabet(sample.all().map(|piece| &strings.data()[piece])),
+            false => alphabet([strings.value_data()].into_iter()),
         },
     };
     let first_round = match known {
@@ -498,7 +541,7 @@ mod tests {
         let text = "the oak, the elm, and the other trees of the wood \0\u{ff}".repeat(50);
         let offsets = [0, text.len() as u32];
         let strings = BytesSlice::new(&offsets, text.as_bytes()).unwrap();
-        let tokens = train(&strings, None);
+        let tokens = train(&strings, None, false);
         let tokens = tokens.as_values().unwrap().as_bytes().unwrap();
         let all: Vec<&[u8]> = (0..tokens.len()).map(|i| tokens.get(i)).collect();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
