@@ -95,7 +95,12 @@ mod measuring {
     pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let rows = arguments.each(|path, reps| {
             let row = measure(path, reps)?;
-            eprintln!("{}: {:.2}, search {:.3}", row.table, row.speed(), row.share());
+            eprintln!(
+                "{}: {:.2}, search {:.3}",
+                row.table,
+                row.speed(),
+                row.share()
+            );
             Ok(row)
         })?;
         let report = Report {
@@ -245,14 +250,18 @@ mod measuring {
         }
     }
 
-    /// What is asked of the rows that `of` picks, and what was found, as geometric means.
+    /// Returns what is asked and what was found, as geometric means.
     fn asked(report: &Report) -> Vec<[String; 3]> {
         let mean = |speed: fn(&Row) -> f64, of: fn(&Row) -> bool| {
             let rows = report.rows.iter().filter(|row| of(row));
             geometric_mean(rows.map(speed)).unwrap_or(f64::NAN)
         };
         let line = |what: &str, asked: f64, found: f64| {
-            [what.to_owned(), format!("{asked:.2}"), format!("{found:.2}")]
+            [
+                what.to_owned(),
+                format!("{asked:.2}"),
+                format!("{found:.2}"),
+            ]
         };
         let least = report.rows.iter().map(Row::speed).fold(f64::NAN, f64::min);
         vec![
@@ -260,7 +269,11 @@ mod measuring {
             line("the slowest table of these", 0.4, least),
             line("tables below 1 MB", 0.6, mean(Row::speed, Row::is_small)),
             line("nested tables", 0.7, mean(Row::speed, |row| row.is_nested)),
-            line("balanced, all threads", 1.0, mean(Row::speed_all_threads, |_| true)),
+            line(
+                "balanced, all threads",
+                1.0,
+                mean(Row::speed_all_threads, |_| true),
+            ),
             line("fast, one thread", 1.2, mean(Row::speed_fast, |_| true)),
         ]
     }

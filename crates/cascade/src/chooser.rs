@@ -8,11 +8,12 @@ use tarsia_codec::{
 };
 use tarsia_page_writer::{Choice, Choose, FULL_ZIP_BYTES_MIN, SLACK_ONE_IN};
 
+use crate::ask::Place;
 use crate::chance::Chance;
 use crate::encoders::Encoders;
 use crate::first_page::FirstTree;
 use crate::scout::runs_of;
-use crate::search::{Place, Search};
+use crate::search::Search;
 use crate::spare::spare_tree;
 use crate::{Candidate, Objective, Outline, Weights};
 
@@ -23,7 +24,7 @@ const GAIN_ONE_IN: u64 = 50;
 /// reading at 200 MB/s takes less time, and decoding more.
 const GAIN_OF_ROWS_ONE_IN: u64 = 7;
 
-/// Of many values in long rows, one of so many, in runs of at least so many, shows whether a tree saves enough.
+/// One of so many values in long rows, in runs of at least so many, shows whether a tree saves enough.
 const ROWS_SAMPLED_ONE_IN: usize = 16;
 const ROWS_SAMPLED_RUNS: usize = 8;
 const ROWS_SAMPLED_VALUES_MIN: usize = 1 << 13;

@@ -25,12 +25,14 @@
 //! It encodes nothing, and it does not know what an encoding is.
 #![forbid(unsafe_code)]
 
+mod ask;
 mod chance;
 mod chooser;
 mod encoders;
 mod first_page;
 mod outline;
 mod scout;
+mod scouted;
 mod search;
 mod spare;
 mod weights;

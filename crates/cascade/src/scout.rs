@@ -1,12 +1,11 @@
 //! A small sample of values that says which encodings are worth asking about all.
 
 use tarsia_codec::{
-    AlignedBuf, Asked, Facts, FixedSlice, OwnedValues, Proposal, RegisteredWriter, Result,
-    Statistics, Values,
+    AlignedBuf, Facts, FixedSlice, OwnedValues, Proposal, Result, Statistics, Values,
 };
 
-use crate::encoders::Encoders;
-use crate::search::{Place, SHARED_BUFFER_OVERHEAD_BYTES, Search, decode_ps};
+use crate::ask::{Asking, Place, SHARED_BUFFER_OVERHEAD_BYTES, decode_ps};
+use crate::scouted::{Node, Scouted};
 
 /// Runs of a sample: of large pages, and of others.
 const RUNS: usize = 8;
@@ -27,38 +26,8 @@ const VALUES_MIN: usize = 8 * RUNS_OF_OTHERS * RUN_VALUES_MIN;
 /// Costs of a sample that are a quarter above the least are not found out exactly.
 const NEAR_ONE_IN: u64 = 4;
 
-/// All values may cost a fifth less than a sample says.
-const OVERSTATED_ONE_IN: u128 = 5;
-
 /// Bytes of a unit that do not depend on how many values it has. Units of a sample are short.
 const BYTES_OF_UNIT: u64 = 8;
-
-/// What encodings cost for a sample of the values of a node, and of the nodes below.
-#[derive(Default)]
-struct Node {
-    /// The cost of the cheapest tree with each encoding at the node, in picoseconds, as [`Cost::hoped`], and the number
-    /// of the encoding in the registry.
-    costs: Vec<(u64, usize)>,
-    /// Encodings that are not among them cost at least so much.
-    others_ps: Option<u64>,
-    /// The nodes of children: number of the encoding, of the child, of its node.
-    children: Vec<([usize; 2], usize)>,
-}
-
-/// What a sample says of the values of a page.
-pub(crate) struct Scouted {
-    nodes: Vec<Node>,
-    n_values: usize,
-    n_sample: usize,
-    of_units_ps: u64,
-}
-
-/// What a sample says of a node.
-#[derive(Clone, Copy)]
-pub(crate) struct ScoutedNode<'a> {
-    all: &'a Scouted,
-    node: usize,
-}
 
 /// The cost of a tree for a sample, in picoseconds.
 #[derive(Clone, Copy)]
@@ -69,56 +38,6 @@ struct Cost {
     hoped: u64,
 }
 
-impl Scouted {
-    /// The root.
-    pub(crate) fn root(&self) -> ScoutedNode<'_> {
-        ScoutedNode { all: self, node: 0 }
-    }
-}
-
-impl<'a> ScoutedNode<'a> {
-    /// A child of an encoding, if the sample has it.
-    pub(crate) fn child(self, encoding: usize, child: usize) -> Option<Self> {
-        let mut children = self.all.nodes[self.node].children.iter();
-        let (_, node) = children.find(|(key, _)| *key == [encoding, child])?;
-        Some(Self {
-            node: *node,
-            ..self
-        })
-    }
-
-    /// The numbers of the encodings in the order in which to ask them, with what a tree under each costs at least, in
-    /// picoseconds.
-    pub(crate) fn order(self, writers: &[RegisteredWriter]) -> Vec<(usize, u64)> {
-        let node = &self.all.nodes[self.node];
-        let others_ps = node.others_ps.unwrap_or(0);
-        let noted_ps = |i: usize| {
-            let costs = node.costs.iter().filter(|(_, of)| *of == i);
-            costs.map(|(cost, _)| *cost).min()
-        };
-        let mut order = Vec::with_capacity(writers.len());
-        for (i, known) in writers.iter().enumerate() {
-            let (is_last, sampled_ps) = match (known.writer.asked(), noted_ps(i)) {
-                (Asked::First, _) => (false, 0),
-                (Asked::BySample | Asked::BySampleOrLast, Some(noted)) => (false, noted),
-                (Asked::BySample, None) => (false, others_ps),
-                (Asked::BySampleOrLast, None) | (Asked::Last, _) => (true, 0),
-            };
-            order.push((is_last, sampled_ps, i));
-        }
-        order.sort_unstable();
-        let order = order.into_iter();
-        order.map(|(_, ps, i)| (i, self.of_all(ps))).collect()
-    }
-
-    /// What all values cost at least, in picoseconds, if the sample costs so much.
-    fn of_all(self, sampled_ps: u64) -> u64 {
-        let sampled_ps = u128::from(sampled_ps.saturating_sub(self.all.of_units_ps));
-        let of_all = sampled_ps * self.all.n_values as u128 / self.all.n_sample as u128;
-        u64::try_from(of_all - of_all / OVERSTATED_ONE_IN).unwrap_or(u64::MAX)
-    }
-}
-
 /// The most that an encoding may cost beside one of `least_ps`.
 fn near(least_ps: u64, of_units_ps: u64) -> u64 {
     let most = least_ps.saturating_add(least_ps / NEAR_ONE_IN);
@@ -127,7 +46,7 @@ fn near(least_ps: u64, of_units_ps: u64) -> u64 {
 
 /// Tries all encodings for a sample of the values, as a search would for all. `None` where there are too few values.
 pub(crate) fn scout(
-    encoders: &Encoders,
+    of_all: &Asking<'_>,
     values: &Statistics<'_>,
     place: Place<'_>,
 ) -> Result<Option<Scouted>> {
@@ -142,20 +61,26 @@ pub(crate) fn scout(
     let sample = Statistics::new(sample.as_values()?, facts).in_units_of(run_values);
     let of_units = sample.n_units() * BYTES_OF_UNIT;
     let mut scout = Scout {
-        search: Search::new(encoders),
+        asking: Asking::of_sample(of_all),
         all: Scouted {
             nodes: vec![Node::default()],
             n_values: values.len(),
             n_sample: sample.len(),
-            of_units_ps: of_units.saturating_mul(encoders.weights.byte_ps),
+            of_units_ps: of_units.saturating_mul(of_all.encoders.weights.byte_ps),
         },
     };
     scout.node(0, &sample, place, u64::MAX)?;
+    if scout.asking.is_exhausted() {
+        // What is not noted may cost anything.
+        for node in &mut scout.all.nodes {
+            node.others_ps = None;
+        }
+    }
     Ok(Some(scout.all))
 }
 
 struct Scout<'a> {
-    search: Search<'a>,
+    asking: Asking<'a>,
     all: Scouted,
 }
 
@@ -168,17 +93,17 @@ impl Scout<'_> {
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Cost>> {
-        if !self.search.enters(place) {
+        if !self.asking.enters(place) {
             return Ok(None);
         }
-        let encoders = self.search.encoders;
+        let encoders = self.asking.encoders;
         let mut least: Option<Cost> = None;
         let mut bound_ps = to_beat_ps;
         for (i, known) in encoders.registry.writers().iter().enumerate() {
             let decode_ps = decode_ps(known, values);
             let mut of_encoding: Option<Cost> = None;
-            for proposal in self.search.ask(known, values, place, bound_ps, true)? {
-                if self.search.may_use(known, &proposal, values, place) {
+            for proposal in self.asking.ask(known, values, place, bound_ps, true)? {
+                if self.asking.may_use(known, &proposal, values, place) {
                     let left_ps = bound_ps.saturating_sub(decode_ps);
                     let cost = self.cost(node, i, &proposal, values, place, left_ps)?;
                     of_encoding = min(of_encoding, cost.map(|it| it.plus(decode_ps)));
@@ -205,7 +130,7 @@ impl Scout<'_> {
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Cost>> {
-        let worth = |bytes: u64| bytes.saturating_mul(self.search.encoders.weights.byte_ps);
+        let worth = |bytes: u64| bytes.saturating_mul(self.asking.encoders.weights.byte_ps);
         let mut cost = Cost {
             sure: worth(proposal.bytes),
             hoped: worth(proposal.bytes),
@@ -214,7 +139,7 @@ impl Scout<'_> {
             let bytes = part.values()?.decoded_bytes() + SHARED_BUFFER_OVERHEAD_BYTES;
             cost.sure = cost.sure.saturating_add(worth(bytes));
         }
-        let id = self.search.encoders.registry.writers()[encoding]
+        let id = self.asking.encoders.registry.writers()[encoding]
             .writer
             .id();
         for (i, part) in proposal.children.iter().enumerate() {
@@ -310,6 +235,8 @@ mod tests {
     use tarsia_testkit::rng::Rng;
 
     use super::*;
+    use crate::encoders::Encoders;
+    use crate::search::Search;
     use crate::{Candidate, Objective};
 
     fn found(values: &[u64]) -> Candidate {
@@ -366,7 +293,7 @@ mod tests {
         );
     }
 
-    /// Of each run of a sample nearly all values differ, but few of the page do.
+    /// Nearly all values of each run of a sample differ, but few of the page do.
     #[test]
     fn dictionaries_of_more_entries_than_a_sample_has_are_found() {
         let mut rng = Rng::new(6);

@@ -1,23 +1,12 @@
 //! One search: the cheapest tree for some values, by branch and bound over proposals.
 
-use tarsia_codec::{
-    EraseFit, Node, Part, Proposal, RegisteredWriter, Result, Statistics, Tree, limits,
-};
-use tarsia_structure::SHARED_DEPTH_MAX;
+use tarsia_codec::{Node, Proposal, RegisteredWriter, Result, Statistics, Tree, limits};
 
-use crate::Outline;
+use crate::ask::{Asking, Place, SHARED_BUFFER_OVERHEAD_BYTES, decode_ps};
 use crate::chance::Chance;
 use crate::encoders::Encoders;
-use crate::scout::{Scouted, ScoutedNode, scout};
-
-/// Bytes of a shared buffer beside its values: block header, page descriptor, the column's FlatBuffer.
-pub(crate) const SHARED_BUFFER_OVERHEAD_BYTES: u64 = 320;
-
-/// Shared buffers of values that each stand for several are no larger, unless the weights allow it.
-const SHARED_BYTES_MAX: u64 = 1 << 20;
-
-/// Nodes that one search looks at.
-const NODES_MAX: u32 = 256;
+use crate::scout::scout;
+use crate::scouted::Scouted;
 
 /// A tree that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,91 +29,27 @@ impl Candidate {
     }
 }
 
-/// How long an encoding's own decoder takes for all values, in picoseconds.
-pub(crate) fn decode_ps(known: &RegisteredWriter, values: &Statistics<'_>) -> u64 {
-    let (n, decoded_bytes) = (values.len() as u64, values.values().decoded_bytes());
-    n * u64::from(known.cost.value_ps) + decoded_bytes * u64::from(known.cost.byte_ps)
-}
-
 pub(crate) struct Search<'a> {
-    pub(crate) encoders: &'a Encoders,
+    asking: Asking<'a>,
     /// Where the first that chance picks is taken instead of the cheapest.
     chance: Option<Chance>,
-    n_nodes: u32,
-    /// How many shared buffers lead to the values of the root. A buffer of theirs is a page of its own, of which a
-    /// search of its own decides whether survivors must fit.
-    shared_depth: Option<u32>,
-}
-
-/// Where in a tree a node is searched for.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// The encoding that the node must not be of: that of its parent, unless the part nests.
-    pub(crate) parent: Option<&'static str>,
-    /// 1 for the root.
-    pub(crate) depth: u32,
-    /// The outline that the node must have.
-    pub(crate) outline: Option<&'a Outline>,
-    /// Whether a user says so.
-    pub(crate) is_of_user: bool,
-    /// How many values of the page each value of the node stands for.
-    pub(crate) stands_for: u64,
-    /// Whether the node must hold any values, and have no shared buffers, if neither a user nor chance picks it.
-    pub(crate) any_values: bool,
-    /// What a sample says of the node; `None` where there was none, or it does not have the node.
-    pub(crate) scouted: Option<ScoutedNode<'a>>,
-}
-
-impl Place<'_> {
-    /// The root of a tree that may be any.
-    pub(crate) const ROOT: Self = Place {
-        parent: None,
-        depth: 1,
-        outline: None,
-        is_of_user: false,
-        stands_for: 1,
-        any_values: false,
-        scouted: None,
-    };
-
-    /// The place of a child of an encoding here.
-    pub(crate) fn of_child(self, id: &'static str, part: &Part<'_>, child: usize) -> Self {
-        Self {
-            parent: (!part.nests).then_some(id),
-            depth: self.depth + 1,
-            outline: self.outline.and_then(|outline| outline.part(child)),
-            is_of_user: self.is_of_user,
-            stands_for: self.stands_for.saturating_mul(part.stands_for),
-            any_values: self.any_values || part.depends_on_cuts,
-            scouted: None,
-        }
-    }
-
-    fn is_named(&self) -> bool {
-        self.outline.is_some_and(Outline::is_named)
-    }
-
-    /// Whether an encoding may be there that the search tries by itself.
-    fn admits(&self, known: &RegisteredWriter) -> bool {
-        !self.any_values || known.holds_any
-    }
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(encoders: &'a Encoders) -> Self {
         Self {
-            encoders,
+            asking: Asking::new(encoders),
             chance: None,
-            n_nodes: 0,
-            shared_depth: None,
         }
     }
 
     /// A search whose [`Search::best`] finds some tree instead of the cheapest.
     pub(crate) fn by_chance(encoders: &'a Encoders, chance: Chance) -> Self {
+        let mut asking = Asking::new(encoders);
+        asking.is_by_chance = true;
         Self {
+            asking,
             chance: Some(chance),
-            ..Self::new(encoders)
         }
     }
 
@@ -135,19 +60,19 @@ impl<'a> Search<'a> {
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Candidate>> {
-        if !self.enters(place) {
+        if !self.asking.enters(place) {
             return Ok(None);
         }
-        let writers = self.encoders.registry.writers();
+        let writers = self.asking.encoders.registry.writers();
         if let Some(chance) = &mut self.chance {
             let first = chance.below(writers.len());
             return self.any(values, place, first);
         }
         // Where size counts more than time, what a sample may not show is looked for, too.
         let is_scouted =
-            place.scouted.is_none() && !place.is_named() && !self.encoders.weights.for_size;
+            place.scouted.is_none() && !place.is_named() && !self.asking.encoders.weights.for_size;
         let found = match is_scouted {
-            true => scout(self.encoders, values, place)?,
+            true => scout(&self.asking, values, place)?,
             false => None,
         };
         let place = Place {
@@ -165,7 +90,7 @@ impl<'a> Search<'a> {
             if at_least_ps >= to_beat_ps {
                 continue;
             }
-            let proposals = self.ask(known, values, place, to_beat_ps, false)?;
+            let proposals = self.asking.ask(known, values, place, to_beat_ps, false)?;
             for proposal in proposals {
                 let to_beat_ps = best.as_ref().map_or(to_beat_ps, |best| best.cost_ps);
                 let found = self.complete(known, &proposal, values, place, to_beat_ps)?;
@@ -175,52 +100,6 @@ impl<'a> Search<'a> {
         Ok(best)
     }
 
-    /// Counts a node; false if a search should not look at it.
-    pub(crate) fn enters(&mut self, place: Place<'_>) -> bool {
-        self.n_nodes += 1;
-        let is_too_deep = place.depth > self.encoders.weights.depth_max && !place.is_named();
-        !is_too_deep && self.n_nodes <= NODES_MAX
-    }
-
-    /// What an encoding proposes for a place, where a tree must cost less than `to_beat_ps`.
-    pub(crate) fn ask<'v>(
-        &mut self,
-        known: &RegisteredWriter,
-        values: &Statistics<'v>,
-        place: Place<'_>,
-        to_beat_ps: u64,
-        of_sample: bool,
-    ) -> Result<Vec<Proposal<'v>>> {
-        let id = known.writer.id();
-        let decode_ps = decode_ps(known, values);
-        // Under its own kind a node finds little that its parent has left.
-        let is_again = place.parent == Some(id) && !place.is_named();
-        let is_allowed = match place.outline {
-            Some(outline) if place.is_named() => outline.allows(id),
-            _ => self.encoders.is_searched(known) && place.admits(known),
-        };
-        if is_again || !is_allowed || decode_ps >= to_beat_ps {
-            return Ok(Vec::new());
-        }
-        let bytes_to_beat = (to_beat_ps - decode_ps).div_ceil(self.encoders.weights.byte_ps.max(1));
-        let mut proposals = self.encoders.proposals(known, bytes_to_beat);
-        proposals = proposals.of_named(place.is_named() && place.is_of_user);
-        proposals = proposals.that_fit(self.must_fit(values));
-        proposals = proposals.with_shared_bytes_max(self.shared_bytes_max(place));
-        if of_sample {
-            proposals = proposals.of_sample();
-        }
-        known.writer.propose(values, &mut proposals)?;
-        Ok(proposals.into_vec())
-    }
-
-    /// The most bytes that a shared buffer is worth. Where each value stands for several, a page decodes to more, and a
-    /// reader looks into the buffer less often.
-    fn shared_bytes_max(&self, place: Place<'_>) -> u64 {
-        let most = self.encoders.weights.shared_bytes_max;
-        most.max((most.saturating_mul(place.stands_for)).min(SHARED_BYTES_MAX))
-    }
-
     /// A tree for the values of the first encoding, from number `first` on, that proposes one.
     fn any(
         &mut self,
@@ -228,13 +107,17 @@ impl<'a> Search<'a> {
         place: Place<'_>,
         first: usize,
     ) -> Result<Option<Candidate>> {
-        let all = self.encoders.registry.writers();
+        let all = self.asking.encoders.registry.writers();
         for known in all.iter().cycle().skip(first).take(all.len()) {
             let is_again = place.parent == Some(known.writer.id());
-            if is_again || !self.encoders.is_allowed(known) {
+            if is_again || !self.asking.encoders.is_allowed(known) {
                 continue;
             }
-            let mut proposals = self.encoders.proposals(known, u64::MAX).of_named(true);
+            let mut proposals = self
+                .asking
+                .encoders
+                .proposals(known, u64::MAX)
+                .of_named(true);
             known.writer.propose(values, &mut proposals)?;
             let mut proposals = proposals.into_vec();
             let Some(chance) = self.chance.as_mut().filter(|_| !proposals.is_empty()) else {
@@ -258,10 +141,10 @@ impl<'a> Search<'a> {
         place: Place<'_>,
         to_beat_ps: u64,
     ) -> Result<Option<Candidate>> {
-        if !self.may_use(known, proposal, values, place) {
+        if !self.asking.may_use(known, proposal, values, place) {
             return Ok(None);
         }
-        let weights = self.encoders.weights;
+        let weights = self.asking.encoders.weights;
         let decode_ps = decode_ps(known, values);
         let worth = |bytes: u64| bytes.saturating_mul(weights.byte_ps);
         let id = known.writer.id();
@@ -270,7 +153,7 @@ impl<'a> Search<'a> {
         let mut all_bytes = bytes;
         let mut block_bytes = proposal.block_bytes;
         let mut children = Vec::with_capacity(proposal.children.len());
-        let mut writers = self.encoders.registry.writers().iter();
+        let mut writers = self.asking.encoders.registry.writers().iter();
         let number = writers.position(|it| it.writer.id() == id);
         let scouted_child = |i: usize| place.scouted?.child(number?, i);
         for (i, part) in proposal.children.iter().enumerate() {
@@ -326,26 +209,6 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Whether a proposal suits its place, whatever it costs.
-    pub(crate) fn may_use(
-        &mut self,
-        known: &RegisteredWriter,
-        proposal: &Proposal<'_>,
-        values: &Statistics<'_>,
-        place: Place<'_>,
-    ) -> bool {
-        let is_free = self.chance.is_none() && !place.is_named();
-        let any_values = self.encoders.weights.any_values || place.any_values && is_free;
-        let is_deep = values.facts().shared_depth >= SHARED_DEPTH_MAX;
-        let n_children = proposal.children.len();
-        let has_part = |outline: &Outline| outline.n_parts() > n_children;
-        !(is_deep && !proposal.shared.is_empty()
-            || place.outline.is_some_and(has_part)
-            || proposal.version > known.version_max
-            || any_values && !proposal.shared.is_empty()
-            || self.must_fit(values) && !self.fits(known, proposal, values))
-    }
-
     /// Finds the best tree for the values of a child or of a shared buffer, of which there may be none.
     fn best_of_part(
         &mut self,
@@ -356,7 +219,10 @@ impl<'a> Search<'a> {
         if !values.is_empty() {
             return self.best(values, place, to_beat_ps);
         }
-        let tree = self.encoders.fallback(values.values().value_type())?;
+        let tree = self
+            .asking
+            .encoders
+            .fallback(values.values().value_type())?;
         Ok(Some(Candidate {
             tree,
             bytes: 0,
@@ -364,26 +230,6 @@ impl<'a> Search<'a> {
             is_uniform: true,
             block_bytes: limits::UNIT_BYTES_TARGET,
         }))
-    }
-
-    /// Returns true if what is left of the values must always fit their old place.
-    fn must_fit(&mut self, values: &Statistics<'_>) -> bool {
-        let depth = values.facts().shared_depth;
-        self.encoders.weights.must_fit && *self.shared_depth.get_or_insert(depth) == depth
-    }
-
-    fn fits(
-        &self,
-        known: &RegisteredWriter,
-        proposal: &Proposal<'_>,
-        values: &Statistics<'_>,
-    ) -> bool {
-        let node = Node {
-            value_type: values.values().value_type(),
-            version: proposal.version,
-            params: &proposal.params,
-        };
-        known.writer.erase_fit(&node) == EraseFit::Always
     }
 }
 

@@ -7,8 +7,9 @@ use tarsia_codec::{
     SharedBuffers, Statistics, Tree, TreeWriter, Values, limits,
 };
 
+use crate::ask::Place;
 use crate::encoders::Encoders;
-use crate::search::{Place, Search};
+use crate::search::Search;
 use crate::{Outline, Weights};
 
 /// The first so many values, the most of a flat block, and about so many bytes of them are tried.

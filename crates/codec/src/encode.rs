@@ -87,8 +87,8 @@ pub enum Asked {
     /// buffers left out: these come once per page.
     #[default]
     BySample,
-    /// By a sample if it proposes something for it, else after all others: a sample of values has no rows, without which
-    /// it may have nothing to propose.
+    /// By a sample if it proposes something for it, else after all others: a sample of values has no rows, without
+    /// which it may have nothing to propose.
     BySampleOrLast,
     /// After all others: a sample does not tell how many bytes it takes for all values.
     Last,

@@ -74,7 +74,7 @@ impl EncodingWriter for Bins {
         Ok(())
     }
 
-    /// Of a sample, tables take more.
+    /// Tables take more of a sample.
     fn asked(&self) -> Asked {
         Asked::Last
     }

@@ -51,7 +51,7 @@ impl EncodingWriter for Huffman {
         Ok(())
     }
 
-    /// Of a sample, tables take more.
+    /// Tables take more of a sample.
     fn asked(&self) -> Asked {
         Asked::Last
     }
