@@ -284,7 +284,11 @@ mod measuring {
         let sum = |of: fn(&Row) -> f64| report.rows.iter().map(of).sum::<f64>();
         let _ = writeln!(
             out,
-            "Whole tables, written to memory in turns by Tarsia (without kernels) and by Parquet (zstd 3, with or without              dictionaries,\nwhichever reads faster). Medians; a speed above 1 is faster than Parquet on as many threads.              Each table is also written\nwith the trees that the search found (both files are equal: asserted): the share of              the search is what that saves.\nMeasured by `cargo run --release -- writing` in `benchmarks/`, which rewrites              this section.\n\n{}.\n",
+            "Whole tables, written to memory in turns by Tarsia (without kernels) and by Parquet (zstd 3, with or without\n\
+             dictionaries, whichever reads faster). Medians; a speed above 1 is faster than Parquet on as many threads. Each\n\
+             table is also written with the trees that the search found (both files are equal: asserted): the share of the\n\
+             search is what that saves. Measured by `cargo run --release -- writing` in `benchmarks/`, which rewrites this\n\
+             section.\n\n{}.\n",
             report.environment.line()
         );
         let head = ["geometric mean of the speed", "asked", "found"];
@@ -293,7 +297,8 @@ mod measuring {
         out.push_str(&table(&cells));
         let _ = writeln!(
             out,
-            "\nBytes of Parquet's, geometric mean: {:.3}. Share of the search: median {:.3}, of all tables together {:.3},              largest\n{:.3} (at most {SHARE_MAX:.3} is asked for in the median).\n",
+            "\nBytes of Parquet's, geometric mean: {:.3}. Share of the search: median {:.3}, of all tables together {:.3},\n\
+             largest {:.3} (at most {SHARE_MAX:.3} is asked for in the median).\n",
             geometric_mean(report.rows.iter().map(Row::size)).unwrap_or(f64::NAN),
             median(shares()).unwrap_or(f64::NAN),
             1.0 - sum(|row| row.with_trees) / sum(|row| row.with_search),

@@ -17,14 +17,15 @@ use crate::search::Search;
 use crate::spare::spare_tree;
 use crate::{Candidate, Objective, Outline, Weights};
 
-/// Values of fixed width stay as they are, where memory can be shown as it is, unless a tree saves one byte of so many.
-const GAIN_ONE_IN: u64 = 50;
+/// Values of fixed width stay as they are, where a row can be read alone and memory be shown as it is, unless a tree
+/// saves so many per cent.
+const GAIN_PERCENT_MIN: u64 = 2;
 
-/// Long rows of them, of which each can be read alone, stay so unless a tree saves one byte of so many: about that much
-/// reading at 200 MB/s takes less time, and decoding more.
+/// Many values in long rows stay so unless a tree saves one byte of so many: about that much reading at 200 MB/s takes
+/// less time, and decoding more.
 const GAIN_OF_ROWS_ONE_IN: u64 = 7;
 
-/// One of so many values in long rows, in runs of at least so many, shows whether a tree saves enough.
+/// One of so many of these, in runs of at least so many, shows whether a tree does.
 const ROWS_SAMPLED_ONE_IN: usize = 16;
 const ROWS_SAMPLED_RUNS: usize = 8;
 const ROWS_SAMPLED_VALUES_MIN: usize = 1 << 13;
@@ -341,13 +342,10 @@ impl Choose for Chooser {
             _ => self.search(values)?,
         };
         let plain_bytes = all.decoded_bytes();
-        let gain_min = || match self.are_rows_long(values) {
-            true => plain_bytes / GAIN_OF_ROWS_ONE_IN,
-            false => plain_bytes / GAIN_ONE_IN,
-        };
         let gains_enough = |found: &Candidate| {
             let is_fixed = matches!(value_type, ValueType::Fixed(_));
-            is_asked_for || !is_fixed || found.bytes < plain_bytes - gain_min()
+            let most = plain_bytes * (100 - GAIN_PERCENT_MIN);
+            is_asked_for || !is_fixed || found.bytes * 100 < most
         };
         let found = found.filter(gains_enough).unwrap_or_else(|| Candidate {
             tree: fallback.clone(),
