@@ -68,9 +68,10 @@ impl<'a> Search<'a> {
             let first = chance.below(writers.len());
             return self.any(values, place, first);
         }
-        // Where size counts more than time, what a sample may not show is looked for, too.
-        let is_scouted =
-            place.scouted.is_none() && !place.is_named() && !self.asking.encoders.weights.for_size;
+        // Where size counts more than time, or rows may be erased, what a sample may not show is looked for, too.
+        let weights = self.asking.encoders.weights;
+        let looks_at_all = weights.for_size || weights.erasable;
+        let is_scouted = place.scouted.is_none() && !place.is_named() && !looks_at_all;
         let found = match is_scouted {
             true => scout(&self.asking, values, place)?,
             false => None,
