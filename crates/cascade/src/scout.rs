@@ -1,7 +1,7 @@
 //! A small sample of values that says which encodings are worth asking about all.
 
 use tarsia_codec::{
-    AlignedBuf, Facts, FixedSlice, OwnedValues, Proposal, Result, Statistics, Values,
+    AlignedBuf, Asked, Facts, FixedSlice, OwnedValues, Proposal, Result, Statistics, Values,
 };
 
 use crate::ask::{Asking, Place, SHARED_BUFFER_OVERHEAD_BYTES, decode_ps};
@@ -100,6 +100,9 @@ impl Scout<'_> {
         let mut least: Option<Cost> = None;
         let mut bound_ps = to_beat_ps;
         for (i, known) in encoders.registry.writers().iter().enumerate() {
+            if known.writer.asked() == Asked::Last {
+                continue;
+            }
             let decode_ps = decode_ps(known, values);
             let mut of_encoding: Option<Cost> = None;
             for proposal in self.asking.ask(known, values, place, bound_ps, true)? {

@@ -68,10 +68,9 @@ impl<'a> Search<'a> {
             let first = chance.below(writers.len());
             return self.any(values, place, first);
         }
-        // Where size counts more than time, or rows may be erased, what a sample may not show is looked for, too.
-        let weights = self.asking.encoders.weights;
-        let looks_at_all = weights.for_size || weights.erasable;
-        let is_scouted = place.scouted.is_none() && !place.is_named() && !looks_at_all;
+        // Where size counts more than time, what a sample may not show is looked for, too.
+        let for_size = self.asking.encoders.weights.for_size;
+        let is_scouted = place.scouted.is_none() && !place.is_named() && !for_size;
         let found = match is_scouted {
             true => scout(&self.asking, values, place)?,
             false => None,

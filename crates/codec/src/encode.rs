@@ -19,8 +19,8 @@ pub trait EncodingWriter: Encoding {
     /// The errors of the encoding's own formulas and trials.
     fn propose<'v>(&self, values: &Statistics<'v>, proposals: &mut Proposals<'v>) -> Result<()>;
 
-    /// Says when a search asks for proposals for all values of a large page: of most encodings, only where those for a
-    /// small sample of the values cost about as little as the best ones. So an expensive proposal has a cheap estimate.
+    /// Says when a search asks for proposals for all values of a large page: always, or only where those for a small
+    /// sample of the values cost about as little as the best ones. So an expensive proposal can have a cheap estimate.
     fn asked(&self) -> Asked {
         Asked::default()
     }
@@ -85,12 +85,12 @@ pub enum Asked {
     /// Where it is near the best for a sample: short runs of values, evenly spread over the page
     /// ([`Proposals::are_of_sample`]). It takes about as many bytes per value of the sample as of the page, shared
     /// buffers left out: these come once per page.
-    #[default]
     BySample,
     /// By a sample if it proposes something for it, else after all others: a sample of values has no rows, without
     /// which it may have nothing to propose.
     BySampleOrLast,
     /// After all others: a sample does not tell how many bytes it takes for all values.
+    #[default]
     Last,
 }
 

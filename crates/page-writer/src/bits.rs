@@ -15,6 +15,15 @@ pub fn make_room<T>(items: &mut Vec<T>, more: usize) {
     }
 }
 
+/// The number of bits in a range that are set. The range is mostly that of a row and has few bits, which are counted
+/// without the call that many are worth.
+pub(crate) fn ones_of_few(bits: BitSlice<'_>, range: Range<usize>) -> usize {
+    match range.len() {
+        ..=8 => range.filter(|i| bits.get(*i)).count(),
+        _ => bits.slice(range).count_ones(),
+    }
+}
+
 /// Bits filled front to back.
 #[derive(Clone, Debug, Default)]
 pub struct Bits {

@@ -7,7 +7,7 @@ use core::ops::Range;
 use tarsia_codec::{BitSlice, Error, FixedSlice, Result, Values};
 use tarsia_structure::meta::LevelForm;
 
-use crate::bits::{Bits, make_room};
+use crate::bits::{Bits, make_room, ones_of_few};
 
 /// Slots below are counted in front of every so many rows.
 const INDEXED_ROWS: usize = 64;
@@ -63,11 +63,7 @@ impl CollectedLevel {
     fn replace_by_starts_below(&self, slots: &mut [usize], first: [usize; 2]) {
         match (self.form, self.validity.slice(0..self.n_slots)) {
             (LevelForm::Validity, Ok(bits)) if self.null_count > 0 => {
-                // Mostly of one slot.
-                replace_by_starts(slots, first, |range| match range.len() {
-                    ..=8 if range.end <= bits.len() => range.filter(|i| bits.get(*i)).count(),
-                    _ => self.below(range) as usize,
-                });
+                replace_by_starts(slots, first, |range| ones_of_few(bits, range));
             }
             _ => replace_by_starts(slots, first, |range| self.below(range) as usize),
         }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use tarsia_codec::{BitSlice, Error, Result, RowStarts, Statistics, Values};
 use tarsia_structure::meta::{Layer, LayerKind, Layout, Level, Meta};
 
+use crate::bits::ones_of_few;
 use crate::collected_levels::LevelsSlice;
 use crate::full_zip::page::FullZipInput;
 use crate::levels::Nested;
@@ -237,11 +238,7 @@ impl RowStarts for PageRows<'_> {
             for start in &mut starts {
                 let items = item..*start as usize;
                 item = items.end;
-                // Mostly of few items.
-                value += match items.len() {
-                    ..=8 => items.filter(|i| bits.get(*i)).count() as u32,
-                    _ => bits.slice(items).count_ones() as u32,
-                };
+                value += ones_of_few(bits, items) as u32;
                 *start = value;
             }
         }

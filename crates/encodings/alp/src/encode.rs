@@ -8,8 +8,9 @@ use core::ops::Range;
 
 use tarsia_codec::toolbox::{position_bytes, write_exceptions};
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Alp;
@@ -51,6 +52,11 @@ impl EncodingWriter for Alp {
             ..Proposal::leaf(self, bytes)
         });
         Ok(())
+    }
+
+    /// Decimals of a sample have no more digits.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

@@ -8,8 +8,9 @@ use core::ops::Range;
 
 use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Alprd;
@@ -44,6 +45,11 @@ impl EncodingWriter for Alprd {
             ..Proposal::leaf(self, values.n_units() * LEFT_AT as u64)
         });
         Ok(())
+    }
+
+    /// A cut that suits a sample suits all values.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

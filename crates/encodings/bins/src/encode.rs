@@ -7,9 +7,8 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::append_sized;
 use tarsia_codec::{
-    Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    limits,
+    BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 
 use crate::Bins;
@@ -72,11 +71,6 @@ impl EncodingWriter for Bins {
             });
         }
         Ok(())
-    }
-
-    /// Tables take more of a sample.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use tarsia_bits::{Word, pack, packed_bytes};
 use tarsia_codec::{
-    BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
-    Proposals, Result, Sample, Statistics, ValueType, Values, limits,
+    Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare,
+    Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 
 use crate::Bitpack;
@@ -37,6 +37,11 @@ impl EncodingWriter for Bitpack {
             ..Proposal::leaf(self, estimate(fixed, values.unit_values(), mode)?)
         });
         Ok(())
+    }
+
+    /// Groups of values have widths and bases of their own.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

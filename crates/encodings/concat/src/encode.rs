@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::{append_sized, lengths_of};
 use tarsia_codec::{
-    Asked, BlockValues, BytesSlice, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics,
-    ValueType, Values, limits,
+    BlockValues, BytesSlice, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, PageEncoder,
+    Part, Prepare, Proposal, Proposals, Result, Sample, SharedKind, Statistics, ValueType, Values,
+    limits,
 };
 
 use crate::Concat;
@@ -50,11 +50,6 @@ impl EncodingWriter for Concat {
             ..Proposal::leaf(self, HEADER_BYTES as u64 * n_units)
         });
         Ok(())
-    }
-
-    /// A sample repeats less.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

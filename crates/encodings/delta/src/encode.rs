@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 
 use tarsia_bits::Word;
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values,
 };
 
 use crate::Delta;
@@ -36,6 +37,11 @@ impl EncodingWriter for Delta {
             ..Proposal::leaf(self, bases_bytes)
         });
         Ok(())
+    }
+
+    /// Units have a first value each.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

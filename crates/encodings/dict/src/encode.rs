@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::{Distinct, are_codes_of, find_codes, narrow_numbers};
 use tarsia_codec::{
-    BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node, OwnedValues,
-    PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
-    limits,
+    Asked, BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    ValueType, Values, limits,
 };
 
 use crate::layout::{
@@ -93,6 +93,11 @@ impl EncodingWriter for Dict {
             });
         }
         Ok(())
+    }
+
+    /// Codes of a sample take no more bits than those of all values, and entries come once.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

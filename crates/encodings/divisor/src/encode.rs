@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, OwnedValues,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, OwnedValues,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
@@ -37,6 +37,11 @@ impl EncodingWriter for Divisor {
             ..Proposal::leaf(self, 0)
         });
         Ok(())
+    }
+
+    /// A divisor of all values is one of the sample.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

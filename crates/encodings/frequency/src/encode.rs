@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use tarsia_codec::toolbox::sample_of;
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
@@ -67,6 +67,11 @@ impl EncodingWriter for Frequency {
             ..Proposal::leaf(self, header_bytes)
         });
         Ok(())
+    }
+
+    /// The most frequent value is as frequent in a sample.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values, limits,
 };
@@ -49,11 +49,6 @@ impl EncodingWriter for Huffman {
             ..Proposal::leaf(self, bytes)
         });
         Ok(())
-    }
-
-    /// Tables take more of a sample.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
@@ -44,6 +44,11 @@ impl EncodingWriter for Narrow {
             ..Proposal::leaf(self, 0)
         });
         Ok(())
+    }
+
+    /// Every value takes as many bytes.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    BlockValues, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal, Proposals,
-    Result, Sample, Statistics, ValueType, Values,
+    Asked, BlockValues, EncodingWriter, EraseFit, Error, Node, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values,
 };
 
 use crate::Plain;
@@ -18,6 +18,11 @@ impl EncodingWriter for Plain {
             proposals.push(Proposal::leaf(self, bytes));
         }
         Ok(())
+    }
+
+    /// Every value takes as many bytes.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

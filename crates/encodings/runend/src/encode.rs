@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use tarsia_codec::toolbox::run_starts;
 use tarsia_codec::{
-    AlignedBuf, BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node,
+    AlignedBuf, Asked, BlockChild, BlockValues, EncodingWriter, EraseFit, Error, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values, limits,
 };
@@ -63,6 +63,11 @@ impl EncodingWriter for Runend {
             ..Proposal::leaf(self, header_bytes)
         });
         Ok(())
+    }
+
+    /// Runs of a sample are as long.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

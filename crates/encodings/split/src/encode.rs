@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    AlignedBuf, Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
@@ -60,6 +60,11 @@ impl EncodingWriter for Split {
             ..Proposal::leaf(self, bytes)
         });
         Ok(())
+    }
+
+    /// The parts of a sample are like those of all values.
+    fn asked(&self) -> Asked {
+        Asked::BySample
     }
 
     fn prepare(

@@ -8,7 +8,7 @@ use core::cell::OnceCell;
 
 use tarsia_codec::toolbox::narrow_numbers;
 use tarsia_codec::{
-    Asked, BlockChild, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
+    BlockChild, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, LogicalType, Node,
     PageEncoder, Part, Prepare, Proposal, Proposals, Result, RowStarts, Sample, Statistics,
     ValueType, Values, limits,
 };
@@ -96,11 +96,6 @@ impl EncodingWriter for Window {
             ..Proposal::leaf(self, (n_units * HEADER_BYTES) as u64)
         });
         Ok(())
-    }
-
-    /// A sample of values has no rows.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use tarsia_codec::{
-    Asked, BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare,
-    Proposal, Proposals, Result, Sample, Statistics, ValueType, Values, limits,
+    BlockValues, EncodingWriter, EraseFit, Error, FixedSlice, Node, PageEncoder, Prepare, Proposal,
+    Proposals, Result, Sample, Statistics, ValueType, Values, limits,
 };
 use zstd::zstd_safe::{CCtx, CParameter};
 
@@ -65,11 +65,6 @@ impl EncodingWriter for Zstd {
             });
         }
         Ok(())
-    }
-
-    /// A sample repeats less.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

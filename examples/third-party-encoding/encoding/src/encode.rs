@@ -6,8 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use tarsia_codec::{
-    AlignedBuf, Asked, BlockChild, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType,
-    Node, OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
+    AlignedBuf, BlockChild, BlockValues, EncodingWriter, EraseFit, FixedSlice, LogicalType, Node,
+    OwnedValues, PageEncoder, Part, Prepare, Proposal, Proposals, Result, Sample, Statistics,
     ValueType, Values,
 };
 
@@ -86,11 +86,6 @@ impl EncodingWriter for Linear {
             ..Proposal::leaf(self, (n_units * HEADER_BYTES) as u64)
         });
         Ok(())
-    }
-
-    /// A line through all values says nothing of short runs of them.
-    fn asked(&self) -> Asked {
-        Asked::Last
     }
 
     fn prepare(

@@ -279,21 +279,17 @@ pub fn are_codes_of(
 
     impl<'a> Compare<'a, '_> {
         fn compare<K: Key<'a>>(&self, codes: impl ExactSizeIterator<Item = u32>) -> bool {
-            let codes_len = codes.len();
-            // Looking at the entries pays where there are few.
-            let keys: Vec<K> = match self.entries.len() * 2 <= self.values.len() {
-                true => K::all(self.entries).collect(),
-                false => Vec::new(),
-            };
-            let mut pairs = K::all(self.values).zip(codes);
-            if codes_len != self.values.len() {
-                false
-            } else if keys.is_empty() {
-                let table = K::table(self.entries);
-                pairs.all(|(value, code)| K::at(table, code as usize) == Some(value))
-            } else {
-                pairs.all(|(value, code)| keys.get(code as usize) == Some(&value))
+            if codes.len() != self.values.len() {
+                return false;
             }
+            let mut pairs = K::all(self.values).zip(codes);
+            // To look at all entries first pays where there are few.
+            if self.entries.len() * 2 <= self.values.len() {
+                let keys: Vec<K> = K::all(self.entries).collect();
+                return pairs.all(|(value, code)| keys.get(code as usize) == Some(&value));
+            }
+            let table = K::table(self.entries);
+            pairs.all(|(value, code)| K::at(table, code as usize) == Some(value))
         }
     }
 
@@ -358,8 +354,9 @@ impl<'a> Number<'a> {
     ) -> Option<(Vec<C>, Vec<u32>)> {
         let mut numbers = Numbers::<K>::new(self.values);
         let mut codes = vec![C::default(); self.values.len()];
-        if let Some(first_rows) = numbers.number_direct(self.values, self.cap, &mut codes, &cut) {
-            return first_rows.map(|first_rows| (codes, first_rows));
+        if numbers.are_direct() {
+            let first_rows = numbers.number_direct(self.values, self.cap, &mut codes, cut)?;
+            return Some((codes, first_rows));
         }
         let mut first_rows = Vec::new();
         let mut string_bytes = 0;

@@ -72,29 +72,34 @@ impl<'a, K: Key<'a>> Numbers<K> {
         }
     }
 
-    /// Numbers all keys of `values`, of which there are at most `cap`, and returns where each is first; `None` if keys
-    /// are hashed.
+    /// Whether keys are looked up without a hash.
+    pub(super) fn are_direct(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Numbers all keys of `values`, whose table this is, without a hash. Returns where each is first; `None` if there
+    /// are more than `cap`.
     pub(super) fn number_direct<C>(
-        &mut self,
+        mut self,
         values: Values<'a>,
         cap: usize,
         codes: &mut [C],
         cut: impl Fn(u32) -> C,
-    ) -> Option<Option<Vec<u32>>> {
+    ) -> Option<Vec<u32>> {
         let base = self.base?;
         let mut first_rows: Vec<u32> = Vec::new();
         for ((row, key), to) in K::all(values).enumerate().zip(codes) {
             let slot = self.direct.get_mut(key.slot(base))?;
             if *slot == 0 {
                 if first_rows.len() == cap {
-                    return Some(None);
+                    return None;
                 }
                 first_rows.push(row as u32);
                 *slot = first_rows.len() as u32;
             }
             *to = cut(*slot - 1);
         }
-        Some(Some(first_rows))
+        Some(first_rows)
     }
 
     /// Number of keys.
