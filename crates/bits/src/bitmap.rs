@@ -2,7 +2,9 @@
 
 use crate::Error;
 use crate::loops::bitmap as loops;
+use crate::loops::bitmap::Spread;
 use crate::loops::compress::compress;
+use crate::loops::expand::expand as by_registers;
 
 fn check(bytes: usize, offset: usize, len: usize) -> Result<(), Error> {
     match offset.checked_add(len) {
@@ -149,15 +151,37 @@ fn expand_checked(
         filler.first_chunk().copied().unwrap_or([0; W])
     }
     check_values(bits, offset, n_slots, width, out.len(), dense.len())?;
+    let spread = Spread {
+        bits,
+        at: offset,
+        dense,
+        out,
+    };
     match width {
-        1 => loops::expand(bits, offset, slot::<1>(filler), dense, out),
-        2 => loops::expand(bits, offset, slot::<2>(filler), dense, out),
-        4 => loops::expand(bits, offset, slot::<4>(filler), dense, out),
-        8 => loops::expand(bits, offset, slot::<8>(filler), dense, out),
-        16 => loops::expand(bits, offset, slot::<16>(filler), dense, out),
-        _ => loops::expand_any(bits, offset, width, filler, dense, out),
+        1 => expand_slots(spread, slot::<1>(filler)),
+        2 => expand_slots(spread, slot::<2>(filler)),
+        4 => expand_slots(spread, slot::<4>(filler)),
+        8 => expand_slots(spread, slot::<8>(filler)),
+        16 => expand_slots(spread, slot::<16>(filler)),
+        _ => {
+            let Spread { dense, out, .. } = spread;
+            loops::expand_any(bits, offset, width, filler, dense, out);
+        }
     }
     Ok(())
+}
+
+/// Spreads by registers as far as they go, then slot by slot.
+fn expand_slots<const W: usize>(mut spread: Spread<'_>, filler: [u8; W]) {
+    let done = by_registers(&mut spread, filler);
+    let Spread {
+        bits,
+        at,
+        dense,
+        out,
+    } = spread;
+    let rest = out.get_mut(done * W..).unwrap_or_default();
+    loops::expand(bits, at + done, filler, dense, rest);
 }
 
 /// Collects the values of the slots whose bit is set: the inverse of [`expand`].
@@ -361,6 +385,13 @@ mod tests {
                 .map(|i| if i / 10 % 2 == 0 { 0xff } else { 0 })
                 .collect(),
         );
+        // Few values of a word, and few slots without one.
+        let few: Vec<u8> = noise(40)
+            .iter()
+            .map(|byte| byte & (byte >> 3) & 0x11)
+            .collect();
+        maps.push(few.iter().map(|byte| !byte).collect());
+        maps.push(few);
         for bits in &maps {
             for width in [1, 2, 3, 4, 8, 16, 20] {
                 for (offset, n) in [(0, 0), (0, 1), (3, 64), (5, 200), (0, 320), (7, 313)] {

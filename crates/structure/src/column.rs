@@ -3,6 +3,7 @@
 #[cfg(feature = "zero-copy")]
 mod asked;
 mod compact;
+mod ranges;
 
 #[cfg(feature = "zero-copy")]
 use alloc::sync::Arc;
@@ -30,9 +31,6 @@ use crate::slots;
 
 /// Most bytes of the strings of one array.
 const BYTES_MAX: u64 = limits::ARROW_OFFSET_MAX as u64;
-
-/// Up to this many runs of items are decoded one by one; more are decoded at once, by index.
-const RANGES_MAX: usize = 8;
 
 /// The values and validity of a run of rows of one column, decoded block after block into memory of the caller.
 #[derive(Debug)]
@@ -438,40 +436,6 @@ impl RawColumn {
             offsets: self.ends,
             values_len,
         }
-    }
-
-    /// Appends runs of a block's items, as [`RawLevels::push`](crate::RawLevels::push) finds them.
-    ///
-    /// # Errors
-    /// As [`RawColumn::push`].
-    pub fn push_ranges(
-        &mut self,
-        page: &PageDecoder,
-        block: &Block<'_>,
-        ranges: &[Range<u32>],
-        scratch: &mut Scratch,
-        take: Take<'_>,
-    ) -> Result<()> {
-        if let (true, Some(form)) = (cfg!(feature = "nested"), page.full_zip()) {
-            let rows = FullZipRows::of(form, block.levels, block.unit);
-            return ranges
-                .iter()
-                .try_for_each(|range| self.push_rows(rows, range.clone(), take));
-        }
-        if let [range] = ranges
-            && *range == (0..block.n_items)
-        {
-            return self.push(page, block, Selection::All, scratch, take);
-        }
-        // A row that is asked for twice has its items twice, but indices must not fall.
-        let rise = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        if ranges.len() <= RANGES_MAX || !rise {
-            return ranges.iter().try_for_each(|range| {
-                self.push(page, block, Selection::from(range), scratch, take)
-            });
-        }
-        let indices: Vec<u32> = ranges.iter().cloned().flatten().collect();
-        self.push(page, block, Selection::Indices(&indices), scratch, take)
     }
 
     /// Appends a run of items of a full-zip page.

@@ -189,6 +189,17 @@ fn compact_bits_body(
     }
 }
 
+/// Values to be spread, and the slots for them.
+pub(crate) struct Spread<'a> {
+    /// A bit for each slot, from bit `at` on: set where it gets a value.
+    pub(crate) bits: &'a [u8],
+    pub(crate) at: usize,
+    /// A value for each set bit.
+    pub(crate) dense: &'a [u8],
+    /// All slots.
+    pub(crate) out: &'a mut [u8],
+}
+
 /// A fixed-size run of slots under one word of validity.
 const SLOTS: usize = 64;
 

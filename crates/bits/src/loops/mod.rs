@@ -6,6 +6,7 @@
 
 pub(crate) mod bitmap;
 pub(crate) mod compress;
+pub(crate) mod expand;
 pub(crate) mod gather;
 pub(crate) mod pack;
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]

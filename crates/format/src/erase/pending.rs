@@ -63,10 +63,8 @@ pub(crate) fn as_committed(reader: Arc<dyn ReadAt>) -> Result<Arc<dyn ReadAt>> {
     if file_bytes < HEADER_BYTES as u64 {
         return Ok(reader);
     }
-    match reader.mapped().and_then(|all| all.get(..HEADER_BYTES)) {
-        Some(bytes) => header.copy_from_slice(bytes),
-        None => reader.read_at(0, &mut header)?,
-    }
+    // By position, of a map too: the first access to a page of it costs more than all other steps of opening.
+    reader.read_at(0, &mut header)?;
     // Nearly all files are in state CLEAN, and opening them parses the header anyway.
     let may_be_journal = |place: u64| {
         let state = header.get(place as usize..).and_then(<[u8]>::first_chunk);
