@@ -61,10 +61,20 @@ fn body(speed: &Speed) -> String {
     match slower.len() {
         0 => out.push_str("No scan is slower than a peer's by more than 1 %.\n\n"),
         n => {
-            let head = ["slower than a peer", "scan", "peer", "peer/T"];
+            let head = [
+                "slower than a peer",
+                "scan",
+                "peer",
+                "T/peer, bytes",
+                "why",
+                "peer/T",
+            ];
+            let unknown = slower.iter();
+            let unknown = unknown.filter(|(cells, _)| cells.iter().any(|cell| cell == UNKNOWN));
             let _ = writeln!(
                 out,
-                "Slower than a peer by more than 1 % ({n}):\n\n{}",
+                "Slower than a peer by more than 1 % ({n}, {} of them without a reason):\n\n{}",
+                unknown.count(),
                 lost(head, slower)
             );
         }
@@ -232,14 +242,32 @@ fn slower(speed: &Speed) -> Vec<(Vec<String>, f64)> {
                 if let Some(ratio) =
                     time_ratio(t, measure, peer).filter(|ratio| *ratio < 1.0 - TOLERANCE)
                 {
-                    let cells = [&t.table, threads, peer.name()].map(str::to_owned);
-                    slower.push((cells.to_vec(), ratio));
+                    let bytes = times(size_ratio(t, peer));
+                    let cells = [&t.table, threads, peer.name(), &bytes, why(t, peer)];
+                    slower.push((cells.map(str::to_owned).to_vec(), ratio));
                 }
             }
         }
     }
     slower.sort_by(|a, b| a.1.total_cmp(&b.1));
     slower
+}
+
+/// The word where nothing explains a lost scan.
+const UNKNOWN: &str = "-";
+
+/// Says why a scan takes longer than the peer's.
+fn why(t: &Table, peer: FormatName) -> &'static str {
+    /// Values that take about as many bytes as in Arrow are stored as they are.
+    const AS_THEY_ARE: f64 = 0.95;
+    let peer_bytes = file_bytes(t, peer);
+    match size_ratio(t, peer) {
+        Some(ratio) if ratio < AS_THEY_ARE => "smaller file",
+        _ if peer_bytes.is_some_and(|bytes| bytes >= AS_THEY_ARE * t.arrow_bytes as f64) => {
+            "the peer borrows, Tarsia copies out of blocks"
+        }
+        _ => UNKNOWN,
+    }
 }
 
 /// Files that are larger than a peer's, the worst first, with the ratio.
@@ -332,6 +360,7 @@ mod tests {
         let speed = speed();
         let slower: Vec<f64> = slower(&speed).iter().map(|(_, ratio)| *ratio).collect();
         assert_eq!(slower, [0.5, 0.5]);
+        assert_eq!(why(&speed.tables[0], FormatName::Vortex), "smaller file");
         let larger = larger(&speed);
         assert_eq!(
             larger,
@@ -339,7 +368,7 @@ mod tests {
         );
         let text = markdown(&speed);
         assert!(
-            text.contains("Slower than a peer by more than 1 % (2):"),
+            text.contains("Slower than a peer by more than 1 % (2, 0 of them without a reason):"),
             "{text}"
         );
         assert!(
