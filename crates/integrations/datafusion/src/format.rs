@@ -68,11 +68,6 @@ impl TarsiaFormat {
     pub fn new(options: TarsiaOptions) -> Self {
         Self { options }
     }
-
-    /// The options of the table.
-    pub fn options(&self) -> &TarsiaOptions {
-        &self.options
-    }
 }
 
 impl fmt::Debug for TarsiaFormat {

@@ -1,6 +1,0 @@
-//! Statements in a cluster of processes give what they give on one machine.
-
-mod cluster;
-mod codecs;
-mod statements;
-mod tpch;
