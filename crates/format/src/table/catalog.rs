@@ -400,8 +400,8 @@ impl Catalog {
             columns: &found.columns,
         };
         let field = Arc::new(self.make_field(hand, records)?);
-        lock().insert(name.to_owned(), field.clone());
-        Ok(field)
+        // A field that another thread made meanwhile stays: a projection tells fields apart by where they lie in memory.
+        Ok(lock().entry(name.to_owned()).or_insert(field).clone())
     }
 
     /// The leaf columns of a field, or one by its own name.

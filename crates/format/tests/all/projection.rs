@@ -242,6 +242,27 @@ fn nothing_else_is_read() {
     assert_eq!(requests(&["events.time", "events.by.id"]), 2);
 }
 
+/// Threads that ask for fields of one struct at the same time, of a file that nobody has asked before, each find it once.
+#[test]
+fn a_struct_comes_once_whoever_asks_at_the_same_time() {
+    let batch = table(10);
+    let bytes = write(batch.schema(), &[batch], deterministic());
+    for _ in 0..200 {
+        let file = open(&bytes).unwrap();
+        let barrier = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let names = ["user.id", "user.address.zip", "user.name"];
+                    let scan = file.scan().columns(&names).build().unwrap();
+                    assert_eq!(scan.schema().fields().len(), 1);
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn names_that_lead_nowhere_are_refused() {
     let batch = table(20);
