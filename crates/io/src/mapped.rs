@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::Mmap;
 
 use crate::coalesce::coalesce;
 use crate::conflict::Conflict;
@@ -174,12 +174,12 @@ impl MappedFile {
 
 /// Maps a file of `len` bytes, which is locked.
 fn map(file: &LocalFile, len: u64) -> io::Result<Mmap> {
-    let Ok(len) = usize::try_from(len) else {
+    if usize::try_from(len).is_err() {
         return Err(io::Error::new(
             io::ErrorKind::OutOfMemory,
             format!("a file of {len} bytes does not fit the address space"),
         ));
-    };
+    }
     #[expect(unsafe_code, reason = "there is no safe way to map a file")]
     // SAFETY: the map is read-only, private to one `MappedFile`, and lives as long as the slices borrowed from it. All
     // that time the handle in the same `MappedFile` holds a shared lock on the file: `open_by` maps nothing without it,
@@ -187,9 +187,12 @@ fn map(file: &LocalFile, len: u64) -> io::Result<Mmap> {
     // that a change in place needs the exclusive lock, as `ExclusiveFile` does, leaves the file alone. That other
     // programs follow the rule cannot be checked; the type's documentation says so. The operating system keeps the
     // mapped file alive when it is removed or replaced by renaming.
-    unsafe {
-        MmapOptions::new().len(len).map(file.file())
+    let map = unsafe { Mmap::map(file.file()) }?;
+    // What was cut off between the lock and now was cut off by somebody without a lock.
+    if map.len() as u64 != len {
+        return Err(Conflict::changed(None, "length"));
     }
+    Ok(map)
 }
 
 #[cfg(unix)]

@@ -201,7 +201,7 @@ pub(crate) struct Spread<'a> {
 }
 
 /// A fixed-size run of slots under one word of validity.
-const SLOTS: usize = 64;
+pub(crate) const SLOTS: usize = 64;
 
 /// `expand` for one width; `dense` holds one value per set bit (checked by the caller), and all other slots get
 /// `filler`.
@@ -210,7 +210,7 @@ fn expand_body<V: Slot>(bits: &[u8], at: usize, filler: V, dense: &[u8], out: &m
     let mut dense: &[V] = bytemuck::try_cast_slice(dense).unwrap_or_default();
     let out: &mut [V] = bytemuck::try_cast_slice_mut(out).unwrap_or_default();
     for (i, slots) in out.chunks_mut(SLOTS).enumerate() {
-        let mut word = word_at(bits, at + i * SLOTS) & low_bits(slots.len());
+        let word = word_at(bits, at + i * SLOTS) & low_bits(slots.len());
         let n_values = word.count_ones() as usize;
         let Some((now, later)) = dense.split_at_checked(n_values) else {
             return;
@@ -220,13 +220,19 @@ fn expand_body<V: Slot>(bits: &[u8], at: usize, filler: V, dense: &[u8], out: &m
             slots.copy_from_slice(now);
             continue;
         }
-        slots.fill(filler);
-        for value in now {
-            if let Some(slot) = slots.get_mut(word.trailing_zeros() as usize) {
-                *slot = *value;
-            }
-            word &= word.wrapping_sub(1);
+        put_each(word, filler, now, slots);
+    }
+}
+
+/// Puts values one by one in the slots whose bit is set, and `filler` in all others.
+#[inline(always)]
+pub(crate) fn put_each<V: Copy>(mut word: u64, filler: V, values: &[V], slots: &mut [V]) {
+    slots.fill(filler);
+    for value in values {
+        if let Some(slot) = slots.get_mut(word.trailing_zeros() as usize) {
+            *slot = *value;
         }
+        word &= word.wrapping_sub(1);
     }
 }
 

@@ -7,10 +7,7 @@ use core::arch::x86_64::{
     _mm256_permutevar8x32_epi32, _mm256_slli_epi32, _mm256_srai_epi32,
 };
 
-use super::super::bitmap::{Spread, word_at};
-
-/// Slots under one word of bits.
-const SLOTS: usize = 64;
+use super::super::bitmap::{SLOTS, Spread, put_each, word_at};
 
 /// A word with at most so many values: they are put in their slots one by one, which takes less time.
 const FEW: u32 = 12;
@@ -130,14 +127,12 @@ fn expand<const W: usize, const LANES: usize, const BYTES: usize>(
         if n_bytes == slots.len() {
             slots.copy_from_slice(now);
         } else if word.count_ones() <= FEW {
-            let slots = slots.as_chunks_mut::<W>().0;
-            slots.fill(filler);
-            for value in now.as_chunks::<W>().0 {
-                if let Some(slot) = slots.get_mut(word.trailing_zeros() as usize) {
-                    *slot = *value;
-                }
-                word &= word.wrapping_sub(1);
-            }
+            put_each(
+                word,
+                filler,
+                now.as_chunks().0,
+                slots.as_chunks_mut::<W>().0,
+            );
         } else {
             // Registers are read whole, behind the values of this word too.
             if later.len() < BYTES {
