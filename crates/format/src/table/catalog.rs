@@ -400,7 +400,7 @@ impl Catalog {
             columns: &found.columns,
         };
         let field = Arc::new(self.make_field(hand, records)?);
-        // A field that another thread made meanwhile stays: a projection tells fields apart by where they lie in memory.
+        // A field that another thread made meanwhile stays: projections tell fields apart by their place in memory.
         Ok(lock().entry(name.to_owned()).or_insert(field).clone())
     }
 

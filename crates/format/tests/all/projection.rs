@@ -242,7 +242,8 @@ fn nothing_else_is_read() {
     assert_eq!(requests(&["events.time", "events.by.id"]), 2);
 }
 
-/// Threads that ask for fields of one struct at the same time, of a file that nobody has asked before, each find it once.
+/// Threads that ask for fields of one struct at the same time, of a file that nobody has asked before, find it once
+/// each.
 #[test]
 fn a_struct_comes_once_whoever_asks_at_the_same_time() {
     let batch = table(10);
