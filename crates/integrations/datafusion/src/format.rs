@@ -68,6 +68,11 @@ impl TarsiaFormat {
     pub fn new(options: TarsiaOptions) -> Self {
         Self { options }
     }
+
+    /// The options of the table.
+    pub fn options(&self) -> &TarsiaOptions {
+        &self.options
+    }
 }
 
 impl fmt::Debug for TarsiaFormat {

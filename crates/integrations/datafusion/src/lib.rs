@@ -26,6 +26,7 @@
 //! |---|---|
 //! | [`TarsiaFormat`], [`TarsiaFormatFactory`] | schemas, statistics and plans of tables, files that are written |
 //! | [`TarsiaSource`] | a scan: columns, expressions, conditions |
+//! | [`ScanParts`], [`TablePlace`] | what another process needs to run a part of a scan |
 //! | [`TarsiaOptions`] | options of tables and of `COPY` |
 //! | [`TarsiaTable`], [`enable_tables`] | states of tables of `tarsia-table`, and their places in statements |
 //!
@@ -37,12 +38,14 @@
 
 mod cancel;
 mod columns;
+mod failure;
 mod files;
 mod filter;
 mod format;
 mod metrics;
 mod opener;
 mod options;
+mod place;
 mod reader;
 mod schema;
 mod sink;
@@ -62,8 +65,9 @@ use datafusion::execution::context::SessionContext;
 
 pub use format::{EXTENSION, TarsiaFormat, TarsiaFormatFactory};
 pub use options::TarsiaOptions;
-pub use source::TarsiaSource;
+pub use source::{ScanParts, TarsiaSource};
 pub use table::{TarsiaTable, enable_tables};
+pub use tasks::TablePlace;
 
 /// Tells a session of the format.
 ///
@@ -73,7 +77,7 @@ pub fn register(ctx: &SessionContext) -> Result<()> {
     let state = ctx.state_ref();
     let mut state = state.write();
     state.register_file_format(Arc::new(TarsiaFormatFactory), false)?;
-    let factory = Arc::new(table::Folders);
+    let factory = Arc::new(place::Folders);
     let name = EXTENSION.to_ascii_uppercase();
     state.table_factories_mut().insert(name, factory);
     Ok(())

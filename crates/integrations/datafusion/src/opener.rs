@@ -58,6 +58,10 @@ impl FileOpener for Opener {
                     Reader::File(files.open(objects, &file.object_meta).await?)
                 }
                 Contents::Table(tasks) => Reader::Table(tasks.task(&file.object_meta.location)?),
+                Contents::Later(tasks) => {
+                    let tasks = tasks.open().await?;
+                    Reader::Table(tasks.task(&file.object_meta.location)?)
+                }
             };
             let task = step(move || Task::new(reader, &file, wish, metrics)).await?;
             Ok(ahead(task).boxed())

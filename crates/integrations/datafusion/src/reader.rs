@@ -10,7 +10,7 @@ use tarsia::Scan;
 
 use crate::files::{OpenFiles, SharedFile};
 use crate::store::error_of;
-use crate::tasks::{TableTask, TableTasks};
+use crate::tasks::{LaterTasks, TableTask, TableTasks};
 
 /// Contents of all tasks of a scan.
 #[derive(Clone)]
@@ -19,6 +19,8 @@ pub(crate) enum Contents {
     Files(Arc<OpenFiles>),
     /// Data files of a state of a table, with what was changed of their rows.
     Table(Arc<TableTasks>),
+    /// Data files of a table, where another process has planned the scan.
+    Later(Arc<LaterTasks>),
 }
 
 /// Rows of a task, and how they are read.

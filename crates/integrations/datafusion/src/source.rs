@@ -23,8 +23,31 @@ use crate::opener::Opener;
 use crate::options::TarsiaOptions;
 use crate::reader::Contents;
 use crate::store::Objects;
-use crate::tasks::TableTasks;
+use crate::tasks::{LaterTasks, TablePlace, TableTasks};
 use crate::wish::Wish;
+
+/// A scan, as far as [`FileScanConfig`] does not say it: what another process needs to run a part of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ScanParts {
+    /// Conditions that all must be true, in columns of the table.
+    pub filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// The conditions are evaluated by the scan, and not only used to pass over rows.
+    pub pushdown: bool,
+    /// The state of a table whose data files are read; `None` for files of a store of the engine.
+    pub table: Option<TablePlace>,
+}
+
+impl ScanParts {
+    /// A scan of files whose conditions it evaluates itself.
+    pub fn new(filters: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        Self {
+            filters,
+            pushdown: true,
+            table: None,
+        }
+    }
+}
 
 /// A scan of Tarsia files: columns, expressions and conditions that are evaluated where the rows are read.
 ///
@@ -58,6 +81,33 @@ impl TarsiaSource {
             batch_size: None,
             metrics: ExecutionPlanMetricsSet::new(),
             contents: Contents::Files(Arc::default()),
+        }
+    }
+
+    /// The parts of the scan that [`TarsiaSource::of_parts`] makes it of again, in another process.
+    pub fn parts(&self) -> ScanParts {
+        ScanParts {
+            filters: self.filters.clone(),
+            pushdown: self.is_filtered_here,
+            table: match &self.contents {
+                Contents::Files(_) => None,
+                Contents::Table(tasks) => Some(tasks.place()),
+                Contents::Later(tasks) => Some(tasks.place.clone()),
+            },
+        }
+    }
+
+    /// All columns of rows that pass the conditions of a scan. Nothing is opened yet.
+    pub fn of_parts(table_schema: TableSchema, parts: ScanParts) -> Self {
+        let contents = match parts.table {
+            None => Contents::Files(Arc::default()),
+            Some(place) => Contents::Later(Arc::new(LaterTasks::new(place))),
+        };
+        Self {
+            filters: parts.filters,
+            is_filtered_here: parts.pushdown,
+            contents,
+            ..Self::new(table_schema, &TarsiaOptions::default())
         }
     }
 
@@ -144,10 +194,15 @@ impl FileSource for TarsiaSource {
     }
 
     fn fmt_extra(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Contents::Table(tasks) = &self.contents {
+        let of_table = match &self.contents {
+            Contents::Files(_) => None,
+            Contents::Table(tasks) => Some(tasks.describe()),
+            Contents::Later(tasks) => Some(tasks.place.describe()),
+        };
+        if let Some(text) = of_table {
             match format {
-                DisplayFormatType::TreeRender => writeln!(f, "{}", tasks.describe())?,
-                _ => write!(f, ", {}", tasks.describe())?,
+                DisplayFormatType::TreeRender => writeln!(f, "{text}")?,
+                _ => write!(f, ", {text}")?,
             }
         }
         let Some(filter) = conjunction_opt(self.filters.iter().cloned()) else {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion::common::{Result, internal_err};
-use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
 use object_store::path::Path;
 use tarsia::filter::Expr;
-use tarsia_table::{ErrorKind, Snapshot, Task};
+use tarsia_table::{Snapshot, Task};
+use tokio::sync::OnceCell;
 
+use crate::failure::failed;
+use crate::files::step;
 use crate::filter::{Native, translate};
+use crate::place::open;
 
 /// The tasks of a scan, by the paths that name them to the engine: the digest of the commit, and the id of the data
 /// file. Whoever has the table finds a task by its path alone.
@@ -66,7 +69,7 @@ impl TableTasks {
         let mut tasks = HashMap::with_capacity(wanted.len());
         let mut listed = Vec::with_capacity(wanted.len());
         for task in wanted {
-            let path = Path::from(format!("{}/{}", snapshot.id(), task.file()));
+            let path = path_of(&snapshot, &task);
             let n_rows = snapshot.live_rows(&task);
             listed.push(Listed {
                 path: path.clone(),
@@ -83,8 +86,37 @@ impl TableTasks {
         })
     }
 
+    /// The tasks of a commit, for a process that was given some of their paths. Reads metadata, and waits for it.
+    ///
+    /// # Errors
+    /// A table or a commit that there is not, and errors of the store.
+    fn of_commit(place: &TablePlace) -> Result<Self> {
+        let name = place.place.clone();
+        let failed = |error| failed(&name, error);
+        let table = open(&place.place)?;
+        let snapshot = table.at(&place.commit).map_err(failed)?;
+        let tasks = snapshot.tasks(None).map_err(failed)?;
+        let tasks = tasks
+            .into_iter()
+            .map(|task| (path_of(&snapshot, &task), task));
+        Ok(Self {
+            tasks: tasks.collect(),
+            name: name.clone(),
+            snapshot,
+            listed: Vec::new(),
+        })
+    }
+
     pub(crate) fn schema(&self) -> SchemaRef {
         self.snapshot.arrow_schema()
+    }
+
+    /// Where the table is, and its commit.
+    pub(crate) fn place(&self) -> TablePlace {
+        TablePlace {
+            place: self.name.clone(),
+            commit: self.snapshot.id().to_string(),
+        }
     }
 
     /// The task that a path names, with a file of its own.
@@ -100,15 +132,67 @@ impl TableTasks {
 
     /// The table, its commit, and how many of its files are read, for people.
     pub(crate) fn describe(&self) -> String {
-        let id = self.snapshot.id().to_string();
-        let id = id.get(..12).unwrap_or(&id);
         let n_files = self.snapshot.commit().files;
-        let n_pruned = n_files.saturating_sub(self.tasks.len() as u64);
-        format!(
-            "table={}, commit={id}, tasks={}, tasks_pruned={n_pruned}",
-            self.name,
-            self.tasks.len()
-        )
+        let n_tasks = self.tasks.len();
+        let n_pruned = n_files.saturating_sub(n_tasks as u64);
+        let of_table = self.place().describe();
+        format!("{of_table}, tasks={n_tasks}, tasks_pruned={n_pruned}")
+    }
+}
+
+fn path_of(snapshot: &Snapshot, task: &Task) -> Path {
+    Path::from(format!("{}/{}", snapshot.id(), task.file()))
+}
+
+/// A state of a table, as a process that has not planned its scan finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TablePlace {
+    /// A folder, or a URL.
+    pub place: String,
+    /// The digest of the commit.
+    pub commit: String,
+}
+
+impl TablePlace {
+    /// A commit of the table at a folder or a URL.
+    pub fn new(place: impl Into<String>, commit: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            commit: commit.into(),
+        }
+    }
+
+    /// The table and its commit, for people.
+    pub(crate) fn describe(&self) -> String {
+        let commit = self.commit.get(..12).unwrap_or(&self.commit);
+        format!("table={}, commit={commit}", self.place)
+    }
+}
+
+/// Tasks of a scan that another process has planned. The table is opened with the first of them.
+#[derive(Debug)]
+pub(crate) struct LaterTasks {
+    pub(crate) place: TablePlace,
+    tasks: OnceCell<Arc<TableTasks>>,
+}
+
+impl LaterTasks {
+    pub(crate) fn new(place: TablePlace) -> Self {
+        Self {
+            place,
+            tasks: OnceCell::new(),
+        }
+    }
+
+    /// # Errors
+    /// As [`TableTasks::of_commit`].
+    pub(crate) async fn open(&self) -> Result<Arc<TableTasks>> {
+        let opened = self.tasks.get_or_try_init(|| {
+            let place = self.place.clone();
+            step(move || TableTasks::of_commit(&place).map(Arc::new))
+        });
+        opened.await.cloned()
     }
 }
 
@@ -132,15 +216,5 @@ impl TableTask {
             }
         }
         columns
-    }
-}
-
-/// An error about a table: a state or a column that is not there is the caller's mistake.
-pub(crate) fn failed(name: &str, error: tarsia_table::Error) -> DataFusionError {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::Exists => {
-            DataFusionError::Plan(format!("{name}: {error}"))
-        }
-        _ => DataFusionError::External(Box::new(error)).context(name),
     }
 }

@@ -21,20 +21,20 @@ Exit codes:
 /// Ask Tarsia, Parquet, CSV and JSON files questions in SQL.
 #[derive(Debug, Parser)]
 #[command(name = "tarsia-sql", version, after_help = HELP)]
-pub(crate) struct Args {
+pub struct Args {
     /// Statements, with semicolons between them
-    pub(crate) statements: Option<String>,
+    pub statements: Option<String>,
     /// How answers are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    pub format: Format,
     /// Partitions that work at the same time; by default one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) partitions: Option<u16>,
+    pub partitions: Option<u16>,
 }
 
 /// Formats of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
     /// A table for people
     Table,
     /// A JSON object on each line, with nulls

@@ -1,13 +1,14 @@
 //! Why the command stops, and with which exit code.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use datafusion::error::DataFusionError;
 
 /// Why a statement was not answered.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The caller asks for something that does not exist or makes no sense.
     Usage(String),
     /// A file or its data is bad, missing, or holds what cannot be done.
@@ -17,7 +18,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Closed => 0,
             Self::Bad(_) => 1,
@@ -37,8 +38,17 @@ impl Failure {
         }
     }
 
+    /// Says so on the standard error, and returns the exit code.
+    pub fn report(&self) -> ExitCode {
+        if let Some(line) = self.line() {
+            // If the standard error is closed, the exit code alone reports the failure.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+        ExitCode::from(self.exit_code())
+    }
+
     /// A command line that makes no sense.
-    pub(crate) fn of_usage(error: &clap::Error) -> Self {
+    pub fn of_usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let text = text.split("\n\nUsage:").next().unwrap_or_default();
         let text = text.strip_prefix("error: ").unwrap_or(text);

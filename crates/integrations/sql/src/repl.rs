@@ -20,7 +20,10 @@ A statement may have several lines and ends with a semicolon. Files stand in quo
 \\q or Ctrl-D ends the program, Ctrl-C gives up a line or a statement that runs.";
 
 /// Reads statements and answers them, until the input ends.
-pub(crate) fn run(runtime: &Runtime, session: &Session, format: Format) -> Result<(), Failure> {
+///
+/// # Errors
+/// A terminal that cannot be read. Statements that fail are reported, and the next one is read.
+pub fn run(runtime: &Runtime, session: &Session, format: Format) -> Result<(), Failure> {
     let failed = |error: ReadlineError| Failure::Bad(format!("terminal: {error}"));
     let mut editor: Editor<Statements, DefaultHistory> = Editor::new().map_err(failed)?;
     editor.set_helper(Some(Statements));

@@ -9,7 +9,7 @@ use url::Url;
 
 /// Makes a store when a URL first names it. Servers, regions and credentials are those of the environment.
 #[derive(Debug, Default)]
-pub(crate) struct Stores {
+pub struct Stores {
     known: DefaultObjectStoreRegistry,
 }
 

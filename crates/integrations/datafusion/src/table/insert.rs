@@ -17,8 +17,8 @@ use futures_util::StreamExt;
 use tarsia_table::{CommitInfo, Table};
 use tokio::sync::mpsc;
 
+use crate::failure::failed;
 use crate::files::step;
-use crate::tasks::failed;
 
 /// Batches that wait to be written.
 const BATCHES_WAITING: usize = 4;

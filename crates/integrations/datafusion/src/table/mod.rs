@@ -1,7 +1,6 @@
 //! Tables of `tarsia-table`: states of them as tables of the engine.
 
 mod insert;
-mod place;
 mod plan;
 mod urls;
 
@@ -22,11 +21,11 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_plan::ExecutionPlan;
 use tarsia_table::{CommitInfo, Snapshot, Table};
 
+use crate::failure::failed;
 use crate::files::step;
 use crate::filter::translate;
-use crate::tasks::{TableTasks, failed};
+use crate::tasks::{TablePlace, TableTasks};
 
-pub(crate) use place::Folders;
 pub use urls::enable_tables;
 
 /// A state of a table of `tarsia-table`, as a table of the engine. The state stays the same, whatever others commit.
@@ -96,13 +95,18 @@ impl TarsiaTable {
     /// # Errors
     /// A place without a table, a state that there is not, and errors of the store.
     pub fn open(place: &str, state: &str) -> Result<Self> {
-        Self::of(&place::open(place)?, place, state)
+        Self::of(&crate::place::open(place)?, place, state)
     }
 
     /// Author, message and more of the commits of `INSERT INTO`.
     #[must_use]
     pub fn with_commit_info(self, info: CommitInfo) -> Self {
         Self { info, ..self }
+    }
+
+    /// Where the table is, and the commit of the state.
+    pub fn place(&self) -> TablePlace {
+        TablePlace::new(&self.name, self.snapshot.id().to_string())
     }
 
     /// The state.

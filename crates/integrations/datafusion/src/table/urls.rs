@@ -13,7 +13,8 @@ use datafusion::logical_expr::Expr;
 use tarsia_table::{CommitInfo, MAIN};
 
 use crate::files::step;
-use crate::table::{TarsiaTable, place};
+use crate::place;
+use crate::table::TarsiaTable;
 
 /// Makes places tables, as [`SessionContext::enable_url_table`] does, and tables of `tarsia-table` with them. A session
 /// has one of the two.

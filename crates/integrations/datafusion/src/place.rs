@@ -13,7 +13,7 @@ use tarsia_io::{LocalStore, Store, StoreError, SubStore};
 use tarsia_store::{RemoteStore, StoreOptions, StoreUrl};
 use tarsia_table::{ErrorKind, Table};
 
-use crate::tasks::failed;
+use crate::failure::failed;
 
 /// The object that makes a folder a table.
 const TABLE: &str = tarsia_table::meta::names::TABLE_KEY;
