@@ -33,6 +33,7 @@ mod file_object;
 mod filter;
 mod handle;
 mod options;
+mod pickle;
 mod place;
 mod process;
 mod report;
@@ -53,6 +54,8 @@ mod _tarsia {
     use crate::filter::condition_text;
     #[pymodule_export]
     use crate::handle::{Handle, open};
+    #[pymodule_export]
+    use crate::pickle::{batch_of_ipc, schema_of_ipc, table_of_ipc};
     #[pymodule_export]
     use crate::scan::Batches;
     #[pymodule_export]

@@ -14,6 +14,10 @@ use crate::error::{Exception, wrong_type};
 
 const WANTED: &str = "a sequence of row numbers";
 
+/// The most rows of a range that names them one by one. Longer ones, which cost nothing to write down, would fill the
+/// memory before the file is asked how many rows it has.
+const RANGE_ROWS_MAX: usize = 1 << 28;
+
 /// The row numbers of a list, a range, a NumPy or Arrow array, or anything else that has whole numbers in order.
 pub(crate) fn row_numbers(rows: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     if rows.is_instance_of::<PyString>()
@@ -33,6 +37,11 @@ pub(crate) fn row_numbers(rows: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let Ok(items) = rows.try_iter() else {
         return Err(wrong_type("rows", WANTED, rows));
     };
+    // A length that does not fit is an error of Python's.
+    if rows.is_instance_of::<PyRange>() && rows.len().unwrap_or(usize::MAX) > RANGE_ROWS_MAX {
+        let text = format!("{rows}: more than {RANGE_ROWS_MAX} row numbers");
+        return Err(Exception::LimitExceeded.with(text));
+    }
     let mut numbers = Vec::with_capacity(rows.len().unwrap_or(0));
     for item in items {
         numbers.push(row_number(&item?)?);

@@ -18,6 +18,7 @@ use pyo3_arrow::ffi::{
 };
 
 use crate::error::{Exception, raised};
+use crate::pickle::{Reduced, reduced};
 
 /// The schema of a table.
 #[pyclass(frozen, module = "tarsia", name = "Schema")]
@@ -68,6 +69,10 @@ impl Schema {
         self.0 == other.0
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "schema_of_ipc", &self.0, &[])
+    }
+
     fn __repr__(&self) -> String {
         let of = |field: &Arc<Field>| {
             let null = if field.is_nullable() { "" } else { " not null" };
@@ -106,6 +111,15 @@ impl Batch {
 
     fn __len__(&self) -> usize {
         self.0.num_rows()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(
+            py,
+            "batch_of_ipc",
+            &self.0.schema(),
+            std::slice::from_ref(&self.0),
+        )
     }
 
     fn __repr__(&self) -> String {
@@ -278,6 +292,10 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.rows()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "table_of_ipc", &self.schema, &self.batches)
     }
 
     fn __repr__(&self) -> String {

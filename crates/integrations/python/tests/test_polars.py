@@ -266,3 +266,11 @@ def test_expressions_of_polars_that_name_no_column(written: Any, expression: pl.
     # polars refuses it, too.
     with pytest.raises(tarsia.InvalidFilter):
         written(table).count(pl.all() > 0)
+
+
+def test_an_expression_that_is_no_condition(file: tarsia.File) -> None:
+    with pytest.raises(tarsia.InvalidFilter, match="not true or false"):
+        file.count(pl.col("i8") * 2)
+    with pytest.raises(tarsia.InvalidFilter, match="not true or false"):
+        file.scan(filter=pl.col("word").str.to_uppercase()).read_all()
+    assert file.count(pl.lit(None)) == 0

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bits import assert_same
 
 import tarsia
 
@@ -136,6 +137,36 @@ def test_files_and_scans_are_pickled(written: Any, numbers: pa.Table, tmp_path: 
     assert views.schema.to_pyarrow().field("text").type == pa.string_view()
     with pytest.raises(TypeError, match="file object"):
         pickle.dumps(tarsia.open(io.BytesIO(contents)))
+
+
+@pytest.mark.want(2)
+def test_rows_in_memory_are_pickled(written: Any, numbers: pa.Table) -> None:
+    file = written(numbers.replace_schema_metadata({"of": "numbers"}))
+    rows, taken = file.scan().read_all(), file.take([5, 3])
+    assert_same(pickle.loads(pickle.dumps(rows)).to_pyarrow(), rows.to_pyarrow())
+    for batch in (taken, taken.slice(1, 1), taken.slice(0, 0)):
+        copy = pickle.loads(pickle.dumps(batch))
+        assert type(copy) is type(batch)
+        assert_same(pa.table(copy), pa.table(batch))
+    assert pickle.loads(pickle.dumps(file.schema)) == file.schema
+    empty = file.scan(rows=range(0)).read_all()
+    assert pickle.loads(pickle.dumps(empty)).schema == file.schema
+    # What is copied is what the slice shows.
+    assert len(pickle.dumps(rows.batches()[0].slice(0, 1))) < 4000
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_ids_of, (taken,)) == [5, 3]
+        assert pool.apply(_two_rows_of, (file,)).to_pyarrow().column("id").to_pylist() == [1, 2]
+    function, _ = rows.__reduce__()
+    with pytest.raises(tarsia.Error):
+        function(b"no stream of Arrow")
+
+
+def _ids_of(batch: Any) -> list[int]:
+    return batch.to_pyarrow().column("id").to_pylist()
+
+
+def _two_rows_of(file: tarsia.File) -> Any:
+    return file.take([1, 2])
 
 
 @pytest.mark.want(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import pickle
 import uuid
 from typing import Any
 
@@ -146,6 +147,9 @@ def test_a_type_comes_back_as_it_was_written(array: pa.Array, written: Any) -> N
     taken = pa.Table.from_batches([file.take(rows).to_pyarrow()])
     assert_same(taken, pa.table({"c": _taken(array, rows)}))
     assert file.schema.to_pyarrow().equals(table.schema, check_metadata=True)
+    for in_memory in (file.scan().read_all(), file.take([0])):
+        assert_same(pa.table(pickle.loads(pickle.dumps(in_memory))), pa.table(in_memory))
+    assert pickle.loads(pickle.dumps(file.schema)) == file.schema
 
 
 def _taken(array: pa.Array, rows: list[int]) -> pa.Array:

@@ -96,6 +96,8 @@ class _Evaluated:
             text = f"{said(self.expression)}: {found.width} conditions; join them by `all_horizontal` or `any_horizontal`"
             raise InvalidFilter(text)
         passes = found.to_series()
+        if passes.dtype not in (pl.Boolean, pl.Null):
+            raise InvalidFilter(f"{said(self.expression)}: of type {passes.dtype}, not true or false")
         if len(passes) == 1:
             # It looks at no column.
             passes = passes.new_from_index(0, len(numbers))
