@@ -394,3 +394,74 @@ fn a_table_is_partitioned_by_columns_whose_names_stand_in_quotes() {
     let made = create("truncate(\"c,d\", 1), \"a=b\"").json();
     assert_eq!(made["partitioned_by"], "truncate(\"c,d\", 1), a=b");
 }
+
+/// The names of fields at any depth. Keys that are names of branches are none.
+fn all_keys<'a>(document: &'a Value, found: &mut std::collections::BTreeSet<&'a str>) {
+    match document {
+        Value::Array(items) => items.iter().for_each(|item| all_keys(item, found)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                found.insert(name);
+                if name != "branches" {
+                    all_keys(value, found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn commands_that_show_something_have_the_fields_of_the_manual() {
+    let folder = folder();
+    folder.run(&["table", "append", "t", "rows.csv"]).ok();
+    for args in [
+        &["branch", "t", "exp"][..],
+        &["tag", "t", "v1"],
+        &["pin", "t", "main"],
+    ] {
+        folder.run(&[&["table"], args].concat()).ok();
+    }
+    folder
+        .run(&["table", "delete", "t", "--where", "n = 1"])
+        .ok();
+    let manual = include_str!("../../../../docs/tables.md");
+    let codes = |cell: &str| -> Vec<String> {
+        cell.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect()
+    };
+    let (_, entry) = manual.split_once("An `entry` of a branch has").unwrap();
+    let entry = codes(entry.split_once(". Times").unwrap().0);
+    for (name, args) in [
+        ("info", &["info", "t"][..]),
+        ("log", &["log", "t"]),
+        ("branch", &["branch", "t"]),
+        ("tag", &["tag", "t"]),
+        ("diff", &["diff", "t", "exp", "main"]),
+        ("pin", &["pin", "t"]),
+        ("policy", &["policy", "t"]),
+        ("fsck", &["fsck", "t"]),
+    ] {
+        if name == "fsck" {
+            // Findings have fields, too.
+            std::fs::create_dir_all(folder.path("t").join("refs/tags/v2")).unwrap();
+        }
+        let shown = folder.run(&[&["table"], args, &["--json"]].concat());
+        let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+        let mut found = std::collections::BTreeSet::new();
+        all_keys(&shown, &mut found);
+        let row = manual
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")));
+        let (_, fields) = row.unwrap()[1..].split_once('|').unwrap();
+        let mut known = codes(fields);
+        if matches!(name, "log" | "branch") {
+            known.extend(entry.iter().cloned());
+        }
+        let known = known.iter().map(String::as_str).collect();
+        assert_eq!(found, known, "{name}");
+    }
+}

@@ -98,7 +98,7 @@ def test_ranges_are_rows(file: tarsia.File) -> None:
         (pa.array([-1]), tarsia.OutOfRange),
         (range(-1, 2), tarsia.OutOfRange),
         (range(ROWS - 1, ROWS + 1), tarsia.OutOfRange),
-        (range(10**15), tarsia.LimitExceeded),
+        (range(0, 10**15, 3), tarsia.LimitExceeded),
         (range(0, 10**30, 2), tarsia.LimitExceeded),
         ([1.0], TypeError),
         ([True], TypeError),

@@ -96,7 +96,9 @@ class _Evaluated:
             text = f"{said(self.expression)}: {found.width} conditions; join them by `all_horizontal` or `any_horizontal`"
             raise InvalidFilter(text)
         passes = found.to_series()
-        if passes.dtype not in (pl.Boolean, pl.Null):
+        if passes.dtype == pl.Null:
+            passes = passes.cast(pl.Boolean)
+        if passes.dtype != pl.Boolean:
             raise InvalidFilter(f"{said(self.expression)}: of type {passes.dtype}, not true or false")
         if len(passes) == 1:
             # It looks at no column.
