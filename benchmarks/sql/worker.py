@@ -23,7 +23,7 @@ def main(folder: str, n_threads: str) -> None:
         asked = json.loads(line)
         try:
             begin = time.perf_counter()
-            rows = con.execute(asked["statement"]).to_arrow_table()
+            rows = con.sql(asked["statement"]).to_arrow_table()
             seconds = time.perf_counter() - begin
             with pa.OSFile(asked["rows_to"], "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
                 writer.write_table(rows)

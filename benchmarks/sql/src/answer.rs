@@ -4,8 +4,9 @@ use anyhow::{Result, ensure};
 use arrow_array::RecordBatch;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 
-/// Numbers that differ by a smaller share are the same: systems give an average more or fewer digits.
-const SHARE_MAX: f64 = 1e-6;
+/// Numbers that differ by no more than this, or this share of them, are the same: systems give an average more or
+/// fewer digits.
+const DIFFERENCE_MAX: f64 = 1e-6;
 
 /// The rows as texts, sorted.
 fn rows_of(batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
@@ -30,7 +31,9 @@ fn is_same(one: &str, other: &str) -> bool {
         return true;
     }
     match (one.parse::<f64>(), other.parse::<f64>()) {
-        (Ok(one), Ok(other)) => (one - other).abs() <= SHARE_MAX * one.abs().max(other.abs()),
+        (Ok(one), Ok(other)) => {
+            (one - other).abs() <= DIFFERENCE_MAX * one.abs().max(other.abs()).max(1.0)
+        }
         _ => false,
     }
 }
@@ -42,7 +45,10 @@ pub(crate) fn compare(found: &[RecordBatch], expected: &[RecordBatch]) -> Result
     ensure!(n_found == n_expected, "{n_found} rows, not {n_expected}");
     for (one, other) in found.iter().zip(&expected) {
         let is_equal = one.len() == other.len()
-            && one.iter().zip(other).all(|(one, other)| is_same(one, other));
+            && one
+                .iter()
+                .zip(other)
+                .all(|(one, other)| is_same(one, other));
         ensure!(is_equal, "{one:?}, not {other:?}");
     }
     Ok(())
@@ -64,7 +70,10 @@ mod tests {
     #[test]
     fn rounding_and_order_do_not_matter() {
         let one = batch("a", Arc::new(Int64Array::from(vec![1, 2_000_000_000])));
-        let other = batch("a", Arc::new(Float64Array::from(vec![2_000_000_001.0, 1.0])));
+        let other = batch(
+            "a",
+            Arc::new(Float64Array::from(vec![2_000_000_001.0, 1.0])),
+        );
         compare(&[one.clone()], &[other]).unwrap();
         let more = batch("a", Arc::new(Int64Array::from(vec![1, 2_000_009_000])));
         assert!(compare(&[one.clone()], &[more]).is_err());

@@ -94,7 +94,12 @@ impl Engine {
 
     /// The plan of a statement, with the counts of one run.
     pub(crate) async fn explain(&self, statement: &str) -> Result<String> {
-        let plan = self.ctx.sql(statement).await?.create_physical_plan().await?;
+        let plan = self
+            .ctx
+            .sql(statement)
+            .await?
+            .create_physical_plan()
+            .await?;
         datafusion::physical_plan::collect(plan.clone(), self.ctx.task_ctx()).await?;
         let shown = DisplayableExecutionPlan::with_metrics(plan.as_ref());
         Ok(shown.indent(false).to_string())
@@ -114,10 +119,8 @@ fn session(source: Source, n_partitions: usize) -> Result<SessionContext> {
         return Ok(ctx);
     }
     // Projections in the scan are what its own benchmarks of TPC-H ask for.
-    let options = VortexTableOptions {
-        projection_pushdown: true,
-        ..Default::default()
-    };
+    let mut options = VortexTableOptions::default();
+    options.projection_pushdown = true;
     let factory = Arc::new(VortexFormatFactory::new().with_options(options));
     let name = factory.get_ext().to_uppercase();
     let mut builder = SessionStateBuilder::new()

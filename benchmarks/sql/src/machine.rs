@@ -13,17 +13,6 @@ pub(crate) fn repository() -> Result<&'static Path> {
         .context("the crate has no parent folder")
 }
 
-/// A digest of this program (FNV-1a), which tells builds apart.
-pub(crate) fn build() -> Result<String> {
-    let program = std::fs::read(std::env::current_exe()?)?;
-    let digest = program
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
-            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    Ok(format!("{digest:016x}"))
-}
-
 /// One line: processor, threads, commit and versions.
 pub(crate) fn line() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -46,9 +35,7 @@ pub(crate) fn line() -> String {
         Some(changes) if changes.is_empty() => "",
         _ => "+changes",
     };
-    let peers = include_str!("../requirements.txt").replace("==", " ");
-    let peers = peers.lines().collect::<Vec<_>>().join(", ");
-    format!("{cpu}, {threads} threads; commit {commit}{changes}; {peers}")
+    format!("{cpu}, {threads} threads; commit {commit}{changes}")
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

@@ -11,8 +11,7 @@ use crate::engines::{self, Engine, Source};
 use crate::far::{self, Far, Store};
 use crate::{answer, machine, report, section, tables};
 
-const QUERIES: &str =
-    include_str!("../../../crates/integrations/datafusion/tests/all/tpch.sql");
+const QUERIES: &str = include_str!("../../../crates/integrations/datafusion/tests/all/tpch.sql");
 
 /// Measures SQL: the 22 queries of TPC-H by DataFusion on Tarsia, Parquet and Vortex files, and by DuckDB on Parquet.
 #[derive(clap::Parser)]
@@ -221,7 +220,11 @@ async fn one_query(
     let of = |idx: usize| medians[idx].context("a query that was not measured");
     Ok(Found {
         query: number,
-        rows: expected.iter().flatten().map(|batch| batch.num_rows()).sum(),
+        rows: expected
+            .iter()
+            .flatten()
+            .map(|batch| batch.num_rows())
+            .sum(),
         tarsia: of(0)?,
         parquet: of(1)?,
         parquet_pushdown: of(2)?,

@@ -92,7 +92,10 @@ pub(crate) fn text(report: &Report) -> String {
     }
     // Sums are of the queries that the system answered.
     let sum = |of: &dyn Fn(&Found) -> Option<f64>| {
-        let both = report.found.iter().filter_map(|one| Some((one.tarsia, of(one)?)));
+        let both = report
+            .found
+            .iter()
+            .filter_map(|one| Some((one.tarsia, of(one)?)));
         let (mut ours, mut theirs) = (0.0, 0.0);
         both.for_each(|(one, other)| {
             ours += one;
@@ -109,7 +112,8 @@ pub(crate) fn text(report: &Report) -> String {
     ];
     let total: f64 = report.found.iter().map(|one| one.tarsia).sum();
     let theirs = |at: usize| cell(sums[at].map(|(_, theirs)| theirs));
-    let share = |at: usize| sums[at].map_or_else(|| "-".to_owned(), |(a, b)| format!("{:.2}", a / b));
+    let share =
+        |at: usize| sums[at].map_or_else(|| "-".to_owned(), |(a, b)| format!("{:.2}", a / b));
     rows.push([
         "total".to_owned(),
         milliseconds(total),

@@ -56,10 +56,7 @@ pub(crate) fn make(folder: &Path, scale: f64) -> Result<()> {
 }
 
 fn write(folder: &Path, name: &str, batches: impl Iterator<Item = RecordBatch>) -> Result<()> {
-    let (tarsia, parquet) = (
-        path(folder, name, "tarsia"),
-        path(folder, name, "parquet"),
-    );
+    let (tarsia, parquet) = (path(folder, name, "tarsia"), path(folder, name, "parquet"));
     if tarsia.exists() && parquet.exists() {
         return Ok(());
     }
