@@ -7,7 +7,7 @@ use datafusion::common::ScalarValue;
 use datafusion::functions::core::getfield::GetFieldFunc;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use tarsia::filter::{Column as TarsiaColumn, Comparison, Expr, Literal as TarsiaLiteral, col};
@@ -37,6 +37,58 @@ pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option
     // What a file refuses is left to the engine.
     filter.bind(schema).ok()?;
     Some(Native::Filter(filter))
+}
+
+/// A condition that is true of every row for which `expr` is, and of others, maybe; `None` if none is known that rules
+/// out a row.
+///
+/// A join whose rows are in partitions by a hash asks for the partition of a row first: `CASE hash % 2 WHEN 0 THEN …`.
+/// The hash is the engine's own, but a row that passes fulfils one of the branches.
+pub(crate) fn implied(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Native> {
+    if let Some(exact) = translate(expr, schema) {
+        return (exact != Native::Always).then_some(exact);
+    }
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        let sides = [binary.left(), binary.right()].map(|side| implied(side, schema));
+        return match binary.op() {
+            Operator::And => all_of(sides),
+            Operator::Or => any_of(sides),
+            _ => None,
+        };
+    }
+    let case = expr.downcast_ref::<CaseExpr>()?;
+    // Without an ELSE it is null, of which no row passes.
+    let branches = case.when_then_expr().iter().map(|(_, then)| then);
+    any_of(branches.chain(case.else_expr()).map(|then| implied(then, schema)))
+}
+
+/// What follows if all of these are true; of `None` nothing follows.
+fn all_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Some(Native::Filter(part)) => all.push(part),
+            Some(Native::Never) => return Some(Native::Never),
+            Some(Native::Always) | None => {}
+        }
+    }
+    (!all.is_empty()).then_some(Native::Filter(Expr::And(all)))
+}
+
+/// What follows if one of these is true.
+fn any_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
+    let mut any = Vec::new();
+    for part in parts {
+        match part? {
+            Native::Filter(part) => any.push(part),
+            Native::Always => return None,
+            Native::Never => {}
+        }
+    }
+    Some(match any.is_empty() {
+        true => Native::Never,
+        false => Native::Filter(Expr::Or(any)),
+    })
 }
 
 /// The path of a column's field, and its type.

@@ -27,7 +27,7 @@ use tarsia::{File, ScanBuilder};
 
 use crate::cancel::Cancel;
 use crate::columns::{needed, with_nulls_below};
-use crate::filter::{Native, translate};
+use crate::filter::{Native, implied, translate};
 use crate::metrics::ScanMetrics;
 use crate::reader::{Reader, Window, of_table};
 use crate::store::error_of;
@@ -144,7 +144,7 @@ impl Filters {
                 let now = snapshot_physical_expr(Arc::clone(filter))?;
                 let now = self.adapter.adapt(now)?;
                 for conjunct in split_conjunction(&now) {
-                    match translate(conjunct, &self.adapter.schema) {
+                    match implied(conjunct, &self.adapter.schema) {
                         Some(Native::Filter(filter)) => self.current.push(filter),
                         Some(Native::Never) => is_never = true,
                         Some(Native::Always) | None => {}
