@@ -36,12 +36,11 @@ pub(crate) fn path(folder: &Path, name: &str, extension: &str) -> PathBuf {
 pub(crate) fn make(folder: &Path, scale: f64) -> Result<()> {
     macro_rules! table {
         ($name:literal, $arrow:ident, $generator:ident) => {
-            let generator = $generator::new(scale, 1, 1);
-            write(
-                folder,
-                $name,
-                $arrow::new(generator).with_batch_size(BATCH_ROWS),
-            )?;
+            if !are_there(folder, $name) {
+                let generator = $generator::new(scale, 1, 1);
+                let batches = $arrow::new(generator).with_batch_size(BATCH_ROWS);
+                write(folder, $name, batches)?;
+            }
         };
     }
     table!("customer", CustomerArrow, CustomerGenerator);
@@ -55,11 +54,14 @@ pub(crate) fn make(folder: &Path, scale: f64) -> Result<()> {
     Ok(())
 }
 
+fn are_there(folder: &Path, name: &str) -> bool {
+    ["tarsia", "parquet"]
+        .into_iter()
+        .all(|extension| path(folder, name, extension).exists())
+}
+
 fn write(folder: &Path, name: &str, batches: impl Iterator<Item = RecordBatch>) -> Result<()> {
     let (tarsia, parquet) = (path(folder, name, "tarsia"), path(folder, name, "parquet"));
-    if tarsia.exists() && parquet.exists() {
-        return Ok(());
-    }
     let mut batches = batches.peekable();
     let schema = batches.peek().context("a table without rows")?.schema();
     // A file that is not whole has another name.
