@@ -136,6 +136,9 @@ impl Job {
             self.file.check_unchanged()?;
         }
         let step = batch_rows(&self.projection) as u64;
+        if self.file.source.is_far() && found.rows.len() > step {
+            found.window = Some(self.window_of(&found));
+        }
         let mut batches = Vec::new();
         while !found.rows.is_empty() {
             let (now, later) = found.split(step);
@@ -143,6 +146,20 @@ impl Job {
             found = later;
         }
         Ok(batches)
+    }
+
+    /// The blocks of what is not decoded yet of the rows that pass. Batch by batch, each wave would wait and read the gaps
+    /// between its columns again.
+    fn window_of(&self, found: &Found) -> Arc<Window> {
+        let fields = self.projection.fields.iter().enumerate();
+        let missing = fields.filter(|(i, _)| !matches!(found.known.get(*i), Some(Some(_))));
+        let columns = missing.flat_map(|(_, field)| field.columns.iter().cloned());
+        Window::of(
+            &self.file,
+            columns.collect(),
+            found.that_pass(),
+            &self.cancel,
+        )
     }
 
     /// Batches of rows that were found: one, unless that were too large.
@@ -187,6 +204,7 @@ impl Job {
         passed: Option<&Passed<'_>>,
     ) -> Result<Option<Vec<ArrayParts>>> {
         let fields = &self.projection.fields;
+        let window = found.window.as_deref();
         if passed.is_none() && found.known.is_empty() {
             let all = Fields {
                 fields,
@@ -194,7 +212,6 @@ impl Job {
                 may_be_cut: true,
                 as_entries: false,
             };
-            let window = found.window.as_deref();
             return self.reader().arrays(all, &found.rows, window);
         }
         let mut columns: Vec<Option<ArrayParts>> = fields.iter().map(|_| None).collect();
@@ -218,7 +235,7 @@ impl Job {
         let (picked, whole): (Vec<usize>, Vec<usize>) = missing.partition(is_picked);
         if !picked.is_empty() {
             let picked_fields = self.fields(&picked);
-            let Some(arrays) = self.read(&picked_fields, &found.that_pass(), false)? else {
+            let Some(arrays) = self.read(&picked_fields, &found.that_pass(), false, window)? else {
                 return Ok(None);
             };
             put(arrays, &picked, &mut columns);
@@ -226,7 +243,9 @@ impl Job {
         if !whole.is_empty() {
             // Of text of few values, the numbers of entries are filtered, which takes less time.
             let whole_fields = self.fields(&whole);
-            let Some(mut arrays) = self.read(&whole_fields, &found.rows, passed.is_some())? else {
+            let Some(mut arrays) =
+                self.read(&whole_fields, &found.rows, passed.is_some(), window)?
+            else {
                 return Ok(None);
             };
             if let Some(passed) = passed {
@@ -258,6 +277,7 @@ impl Job {
         fields: &[Arc<TableField>],
         rows: &RowSelection,
         as_entries: bool,
+        window: Option<&Window>,
     ) -> Result<Option<Vec<ArrayParts>>> {
         let columns = fields.iter();
         let columns: Vec<_> = columns
@@ -269,7 +289,7 @@ impl Job {
             may_be_cut: false,
             as_entries,
         };
-        self.reader().arrays(of, rows, None)
+        self.reader().arrays(of, rows, window)
     }
 }
 

@@ -154,6 +154,27 @@ fn begin(window: Arc<Window>) {
 }
 
 impl Window {
+    /// Blocks of these columns for some rows, which are read once, when the first of them is wanted.
+    pub(super) fn of(
+        file: &Arc<OpenFile>,
+        columns: Vec<Arc<Column>>,
+        rows: RowSelection,
+        cancel: &Cancel,
+    ) -> Arc<Self> {
+        let wish = Wish {
+            file: Arc::clone(file),
+            columns,
+            without: Arc::default(),
+            cancel: cancel.clone(),
+        };
+        Arc::new(Self {
+            wish: Arc::new(wish),
+            rows,
+            n_tasks: 1,
+            blocks: OnceLock::new(),
+        })
+    }
+
     /// Reads the blocks, or waits for the thread that does.
     pub(super) fn read(&self) -> &Blocks {
         // Without blocks each task reads its own, and says which of them cannot be read.

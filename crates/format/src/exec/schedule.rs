@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use tarsia_compliance::RowSet;
 
-use super::batch_size::{batch_rows, one_at_a_time, task_rows, window_rows};
+use super::batch_size::{batch_rows, far_window_rows, one_at_a_time, task_rows, window_rows};
 use super::cancel::Cancel;
 use super::filter::{ConjunctCounts, RowFilter};
 use super::job::Job;
@@ -143,6 +143,10 @@ impl Schedule {
         let batch_rows = wish.batch_rows.unwrap_or(by_default).max(1);
         let task_rows = match &wish.filter {
             None => task_rows(batch_rows, by_default),
+            // Few rows may be wanted, so few are looked at.
+            Some(filter) if file.source.is_far() && wish.limit.is_none() => {
+                far_window_rows(filter.projection(), &projection)
+            }
             Some(filter) => window_rows(filter.projection(), &projection),
         };
         let n_batches = wish.rows.len().div_ceil(task_rows as u64);
