@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{Field, Schema};
 use tarsia::{File, OpenOptions, Threads};
@@ -231,5 +233,47 @@ fn the_footer_is_short_whatever_the_columns_are() {
             .collect::<Result<_, _>>()
             .unwrap();
         assert_eq!(read, [batch]);
+    }
+}
+
+#[test]
+fn a_filter_from_a_slow_source_waits_once_per_column_and_window() {
+    const ROWS: usize = 300_000;
+    let mut rng = Rng::new(7);
+    let columns = (0..8).map(|i| {
+        let values = (0..ROWS).map(|_| rng.below(1 << (8 + i)) as i64);
+        let array: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        (format!("c{i}"), array)
+    });
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let bytes = written(&batch);
+    let n_bytes = bytes.len() as u64;
+    for (below, waves_max) in [(250_i64, 12), (2, 12)] {
+        let slow = Slow::of(bytes.clone());
+        let file = slow.open();
+        slow.counted();
+        let condition = tarsia::filter::col("c0").lt(below);
+        // Small batches, as engines ask for. There are two windows, each of which reads over the gaps of the other.
+        let scan = file.scan().filter(condition).batch_rows(8192);
+        let read: Vec<RecordBatch> = scan.build().unwrap().map(Result::unwrap).collect();
+        let n_rows: usize = read.iter().map(RecordBatch::num_rows).sum();
+        let asked = batch.column(0).as_primitive::<Int64Type>().values();
+        let expected = asked.iter().filter(|value| **value < below).count();
+        assert_eq!(n_rows, expected);
+        let sum = |batches: &[RecordBatch]| -> i128 {
+            let columns = batches.iter().map(|batch| batch.column(7));
+            let values = columns.flat_map(|column| column.as_primitive::<Int64Type>().values());
+            values.map(|value| i128::from(*value)).sum()
+        };
+        let passes = arrow_ord::cmp::lt(batch.column(0), &Int64Array::new_scalar(below)).unwrap();
+        let passing = arrow_select::filter::filter_record_batch(&batch, &passes).unwrap();
+        assert_eq!(sum(&read), sum(&[passing]));
+        let (waves, _) = slow.counted();
+        assert!(waves <= waves_max, "{below}: {waves} waves");
+        let read_bytes = slow.read_bytes();
+        assert!(
+            read_bytes <= n_bytes * 9 / 4,
+            "{below}: {read_bytes} of {n_bytes}"
+        );
     }
 }
