@@ -36,7 +36,7 @@ pub(crate) fn line(found: &Found) -> String {
     )
 }
 
-/// What a store that answers late costs.
+/// The table of the store that answers late.
 fn far_table(report: &Report) -> String {
     if report.far.is_empty() {
         return String::new();

@@ -26,8 +26,8 @@ const BATCH_BYTES_TARGET: usize = 3 << 20;
 const BATCH_COLUMN_BYTES_TARGET: usize = 64 << 10;
 
 /// A filter is evaluated in windows of so many decoded bytes where each read waits. With those of a near source, a
-/// condition on `lineitem` of six million rows took 500 requests and 4 s from a store that answers after 20 ms, and read
-/// its gaps so often that it took 2.6 times the file.
+/// condition on `lineitem` of six million rows took 500 requests and 4 s from a store that answers after 20 ms, and
+/// read its gaps so often that it took 2.6 times the file.
 const FAR_WINDOW_BYTES: usize = 32 << 20;
 const FAR_WINDOW_ROWS_MAX: usize = 1 << 20;
 

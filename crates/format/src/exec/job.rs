@@ -148,8 +148,8 @@ impl Job {
         Ok(batches)
     }
 
-    /// The blocks of what is not decoded yet of the rows that pass. Batch by batch, each wave would wait and read the gaps
-    /// between its columns again.
+    /// The blocks of what is not decoded yet of the rows that pass. Batch by batch, each wave would wait and read the
+    /// gaps between its columns again.
     fn window_of(&self, found: &Found) -> Arc<Window> {
         let fields = self.projection.fields.iter().enumerate();
         let missing = fields.filter(|(i, _)| !matches!(found.known.get(*i), Some(Some(_))));

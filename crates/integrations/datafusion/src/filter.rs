@@ -67,7 +67,7 @@ pub(crate) fn implied(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<N
     )
 }
 
-/// What follows if all of these are true; of `None` nothing follows.
+/// Returns the condition that follows if all of these are true; of `None` nothing follows.
 fn all_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
     let mut all = Vec::new();
     for part in parts {
@@ -80,7 +80,7 @@ fn all_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
     (!all.is_empty()).then_some(Native::Filter(Expr::And(all)))
 }
 
-/// What follows if one of these is true.
+/// Returns the condition that follows if one of these is true.
 fn any_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
     let mut any = Vec::new();
     for part in parts {
@@ -440,14 +440,17 @@ mod tests {
         ])
     }
 
-    fn physical(expr: &Logical) -> Arc<dyn PhysicalExpr> {
-        let of = DFSchema::try_from(schema()).unwrap();
-        let (properties, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-        create_physical_expr(expr, &of, &properties, &context).unwrap()
-    }
-
     fn translated(expr: Logical) -> Option<Native> {
-        translate(&physical(&expr), &schema())
+        let schema = schema();
+        let of = DFSchema::try_from(schema.clone()).unwrap();
+        let expr = create_physical_expr(
+            &expr,
+            &of,
+            &ExecutionProps::new(),
+            &PhysicalPlanningContext::default(),
+        )
+        .unwrap();
+        translate(&expr, &schema)
     }
 
     fn text_of(text: &str) -> Logical {
@@ -476,51 +479,6 @@ mod tests {
         let widened = cast(column("n"), DataType::Int64).gt_eq(lit(1_i64 << 40));
         assert_eq!(text(widened).unwrap(), "n >= 1099511627776");
         assert_eq!(text(column("t").is_null()).unwrap(), "t IS NULL");
-    }
-
-    #[test]
-    fn what_follows_from_a_condition_leaves_out_what_is_not_known() {
-        let implied_by = |expr: Logical| {
-            let (expr, schema) = (physical(&expr), schema());
-            implied(&expr, &schema).map(|it| match it {
-                Native::Filter(filter) => filter.to_string(),
-                other => format!("{other:?}"),
-            })
-        };
-        let unknown = || (column("n") + lit(1_i32)).gt(lit(1_i32));
-        let n = |least: i32| column("n").gt_eq(lit(least));
-        // As the filter of a join by partitions.
-        let case = |first: Logical, second: Logical, otherwise: Logical| {
-            when_of(unknown_number(), first, second, otherwise)
-        };
-        let found = [
-            (n(1), Some("n >= 1")),
-            (n(1).and(unknown()), Some("n >= 1")),
-            (n(1).or(unknown()), None),
-            (unknown(), None),
-            (case(n(1), n(5), lit(false)), Some("n >= 1 OR n >= 5")),
-            (
-                case(n(1).and(unknown()), n(5), lit(false)),
-                Some("n >= 1 OR n >= 5"),
-            ),
-            (case(n(1), unknown(), lit(false)), None),
-            (case(n(1), n(5), lit(true)), None),
-            (case(n(1), lit(false), lit(false)), Some("n >= 1")),
-            (case(lit(false), lit(false), lit(false)), Some("Never")),
-        ];
-        for (expr, expected) in found {
-            assert_eq!(implied_by(expr.clone()).as_deref(), expected, "{expr}");
-        }
-    }
-
-    fn unknown_number() -> Logical {
-        column("n") % lit(2_i32)
-    }
-
-    fn when_of(of: Logical, first: Logical, second: Logical, otherwise: Logical) -> Logical {
-        let mut case = datafusion::logical_expr::case(of);
-        let case = case.when(lit(0_i32), first).when(lit(1_i32), second);
-        case.otherwise(otherwise).unwrap()
     }
 
     #[test]

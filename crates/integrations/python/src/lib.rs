@@ -55,11 +55,12 @@ mod _tarsia {
     #[pymodule_export]
     use crate::handle::{Handle, open};
     #[pymodule_export]
-    use crate::pickle::{batch_of_ipc, schema_of_ipc, table_of_ipc};
-    #[pymodule_export]
     use crate::scan::Batches;
     #[pymodule_export]
-    use crate::table::{Batch, Schema, Table, format_of, interleave, stream_of};
+    use crate::table::{
+        Batch, Schema, Table, batch_of_ipc, format_of, interleave, schema_of_ipc, stream_of,
+        table_of_ipc,
+    };
     #[pymodule_export]
     use crate::write::{Writer, write};
     #[pymodule_export]

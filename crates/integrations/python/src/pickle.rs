@@ -9,10 +9,9 @@ use arrow_schema::{ArrowError, Schema as ArrowSchema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{Exception, raised};
-use crate::table::{Batch, Schema, Table};
+use crate::error::raised;
 
-/// What `__reduce__` returns: a function of this module, and its argument.
+/// The result of `__reduce__`: a function of this module, and its argument.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
 
 /// A schema and batches as a call that makes them again.
@@ -36,7 +35,11 @@ fn to_bytes(schema: &ArrowSchema, batches: &[RecordBatch]) -> Result<Vec<u8>, Ar
     writer.into_inner()
 }
 
-fn of_bytes(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
+/// The schema and the batches of a stream.
+pub(crate) fn of_bytes(
+    py: Python<'_>,
+    bytes: &Bound<'_, PyBytes>,
+) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
     let bytes = bytes.as_bytes();
     let read = py.detach(|| {
         let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
@@ -44,30 +47,4 @@ fn of_bytes(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<(SchemaRef, 
         Ok((schema, reader.collect::<Result<_, _>>()?))
     });
     read.map_err(|error: ArrowError| raised(error.into()))
-}
-
-/// The schema of a stream.
-#[pyfunction]
-pub(crate) fn schema_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Schema> {
-    Ok(Schema(of_bytes(py, bytes)?.0))
-}
-
-/// The one batch of a stream.
-#[pyfunction]
-pub(crate) fn batch_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Batch> {
-    let (_, batches) = of_bytes(py, bytes)?;
-    match <[RecordBatch; 1]>::try_from(batches) {
-        Ok([batch]) => Ok(Batch(batch)),
-        Err(batches) => {
-            let text = format!("a batch was pickled as {} batches", batches.len());
-            Err(Exception::InvalidInput.with(text))
-        }
-    }
-}
-
-/// The batches of a stream.
-#[pyfunction]
-pub(crate) fn table_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Table> {
-    let (schema, batches) = of_bytes(py, bytes)?;
-    Ok(Table { schema, batches })
 }

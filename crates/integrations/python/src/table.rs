@@ -10,7 +10,7 @@ use arrow_select::interleave::interleave_record_batch;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyTuple};
 use pyo3_arrow::PyRecordBatch;
 use pyo3_arrow::error::PyArrowResult;
 use pyo3_arrow::ffi::{
@@ -18,7 +18,7 @@ use pyo3_arrow::ffi::{
 };
 
 use crate::error::{Exception, raised};
-use crate::pickle::{Reduced, reduced};
+use crate::pickle::{Reduced, of_bytes, reduced};
 
 /// The schema of a table.
 #[pyclass(frozen, module = "tarsia", name = "Schema")]
@@ -330,6 +330,32 @@ impl Table {
     fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         to_polars(slf.as_any())
     }
+}
+
+/// The schema of a stream.
+#[pyfunction]
+pub(crate) fn schema_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Schema> {
+    Ok(Schema(of_bytes(py, bytes)?.0))
+}
+
+/// The one batch of a stream.
+#[pyfunction]
+pub(crate) fn batch_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Batch> {
+    let (_, batches) = of_bytes(py, bytes)?;
+    match <[RecordBatch; 1]>::try_from(batches) {
+        Ok([batch]) => Ok(Batch(batch)),
+        Err(batches) => {
+            let text = format!("a batch was pickled as {} batches", batches.len());
+            Err(Exception::InvalidInput.with(text))
+        }
+    }
+}
+
+/// The batches of a stream.
+#[pyfunction]
+pub(crate) fn table_of_ipc(py: Python<'_>, bytes: &Bound<'_, PyBytes>) -> PyResult<Table> {
+    let (schema, batches) = of_bytes(py, bytes)?;
+    Ok(Table { schema, batches })
 }
 
 /// The format of the type that a capsule of Arrow's C interface has; None as [`Schema::column_format`].
