@@ -442,7 +442,7 @@ fn commands_that_show_something_have_the_fields_of_the_manual() {
         ("tag", &["tag", "t"]),
         ("diff", &["diff", "t", "exp", "main"]),
         ("pin", &["pin", "t"]),
-        ("policy", &["policy", "t"]),
+        ("protect", &["protect", "t"]),
         ("fsck", &["fsck", "t"]),
     ] {
         if name == "fsck" {

@@ -77,7 +77,7 @@ fn all_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
             Some(Native::Always) | None => {}
         }
     }
-    (!all.is_empty()).then_some(Native::Filter(Expr::And(all)))
+    (!all.is_empty()).then(|| Native::Filter(joined(all, Expr::And)))
 }
 
 /// Returns the condition that follows if one of these is true.
@@ -92,8 +92,16 @@ fn any_of(parts: impl IntoIterator<Item = Option<Native>>) -> Option<Native> {
     }
     Some(match any.is_empty() {
         true => Native::Never,
-        false => Native::Filter(Expr::Or(any)),
+        false => Native::Filter(joined(any, Expr::Or)),
     })
+}
+
+/// One condition of several; a single one stays as it is.
+fn joined(mut parts: Vec<Expr>, join: fn(Vec<Expr>) -> Expr) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => join(parts),
+    }
 }
 
 /// The path of a column's field, and its type.
@@ -440,28 +448,29 @@ mod tests {
         ])
     }
 
+    fn physical(expr: &Logical) -> Arc<dyn PhysicalExpr> {
+        let of = DFSchema::try_from(schema()).unwrap();
+        let (properties, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+        create_physical_expr(expr, &of, &properties, &context).unwrap()
+    }
+
     fn translated(expr: Logical) -> Option<Native> {
-        let schema = schema();
-        let of = DFSchema::try_from(schema.clone()).unwrap();
-        let expr = create_physical_expr(
-            &expr,
-            &of,
-            &ExecutionProps::new(),
-            &PhysicalPlanningContext::default(),
-        )
-        .unwrap();
-        translate(&expr, &schema)
+        translate(&physical(&expr), &schema())
     }
 
     fn text_of(text: &str) -> Logical {
         lit(ScalarValue::Utf8View(Some(text.to_owned())))
     }
 
-    fn text(expr: Logical) -> Option<String> {
-        match translated(expr)? {
-            Native::Filter(filter) => Some(filter.to_string()),
-            _ => Some("constant".to_owned()),
+    fn text_of_native(condition: Native) -> String {
+        match condition {
+            Native::Filter(filter) => filter.to_string(),
+            _ => "constant".to_owned(),
         }
+    }
+
+    fn text(expr: Logical) -> Option<String> {
+        translated(expr).map(text_of_native)
     }
 
     #[test]
@@ -479,6 +488,36 @@ mod tests {
         let widened = cast(column("n"), DataType::Int64).gt_eq(lit(1_i64 << 40));
         assert_eq!(text(widened).unwrap(), "n >= 1099511627776");
         assert_eq!(text(column("t").is_null()).unwrap(), "t IS NULL");
+    }
+
+    #[test]
+    fn what_follows_from_a_condition_leaves_out_what_is_not_known() {
+        let unknown = || (column("n") + lit(1_i32)).gt(lit(1_i32));
+        let n = |least: i32| column("n").gt_eq(lit(least));
+        // As the filter of a join by partitions.
+        let case = |first: Logical, second: Logical, otherwise: Logical| {
+            let mut case = datafusion::logical_expr::case(column("n") % lit(2_i32));
+            let mut case = case.when(lit(0_i32), first).when(lit(1_i32), second);
+            case.otherwise(otherwise).unwrap()
+        };
+        let both = Some("n >= 1 OR n >= 5");
+        let found = [
+            (n(1), Some("n >= 1")),
+            (n(1).and(unknown()), Some("n >= 1")),
+            (n(1).or(unknown()), None),
+            (unknown(), None),
+            (lit(true), None),
+            (case(n(1), n(5), lit(false)), both),
+            (case(n(1).and(unknown()), n(5), lit(false)), both),
+            (case(n(1), unknown(), lit(false)), None),
+            (case(n(1), n(5), lit(true)), None),
+            (case(n(1), lit(false), lit(false)), Some("n >= 1")),
+            (case(lit(false), lit(false), lit(false)), Some("constant")),
+        ];
+        for (expr, expected) in found {
+            let implied = implied(&physical(&expr), &schema()).map(text_of_native);
+            assert_eq!(implied.as_deref(), expected, "{expr}");
+        }
     }
 
     #[test]
