@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chrono::{DateTime, SecondsFormat, Utc};
+
 use crate::state::{Fault, Object, Request, Shared, lock};
 
 /// Status, headers and body.
@@ -77,9 +79,17 @@ fn store(shared: &Shared, path: String, bytes: Vec<u8>, etag: String) {
     let object = Object {
         bytes: Arc::new(bytes),
         etag: Some(etag),
-        last_modified: Some("Tue, 01 Sep 2026 10:00:00 GMT".to_owned()),
+        // Writers compare the store's clock with theirs.
+        last_modified: Some(Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string()),
     };
     lock(&shared.objects).insert(path, object);
+}
+
+/// The time of an object as lists have it.
+fn listed_time(object: &Object) -> String {
+    let time = object.last_modified.as_deref().unwrap_or_default();
+    let time = DateTime::parse_from_rfc2822(time).unwrap_or_default();
+    time.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Deletes the objects that a body names. Keys with characters that XML writes otherwise are not for this server.
@@ -154,8 +164,9 @@ pub(crate) fn page(shared: &Shared, request: &Request, is_backwards: bool) -> St
         let text = match name.ends_with('/') {
             true => format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>"),
             false => format!(
-                "<Contents><Key>{name}</Key><LastModified>2026-09-01T10:00:00.000Z</LastModified>\
+                "<Contents><Key>{name}</Key><LastModified>{}</LastModified>\
                  <ETag>{}</ETag><Size>{}</Size></Contents>",
+                listed_time(object),
                 object
                     .etag
                     .as_deref()
