@@ -14,6 +14,7 @@ use tarsia_filter::{ColumnTest, Conjunct, Expr, Filter, FilterError};
 use super::blooms::KeyQuestions;
 use super::open_file::OpenFile;
 use super::pick::{FoundRows, PickCost};
+use super::read_ahead::Window;
 use super::window::{Fields, Found, Passed, Reader, of_type};
 use super::zones::{Proved, proved};
 use crate::error::{Error, ErrorKind, Result};
@@ -221,14 +222,30 @@ impl RowFilter {
         cost.nanos.load(Ordering::Relaxed) as f64 / rejected.max(0.5)
     }
 
+    /// Whether a conjunct looks at a column for some of these rows, as far as the zones tell.
+    pub(super) fn looks_at(&self, column: &Arc<Column>, rows: &RowSelection) -> bool {
+        let has = |field: &usize| {
+            let field = self.projection.fields.get(*field);
+            field.is_some_and(|field| field.columns.iter().any(|it| Arc::ptr_eq(it, column)))
+        };
+        self.conjuncts()
+            .any(|(conjunct, known)| conjunct.fields().iter().any(has) && !known.passes_all(rows))
+    }
+
     /// The rows that pass, with the arrays of `output` as far as they were decoded. `None` if there are too many for
-    /// one batch.
+    /// one batch. Blocks that are in the window are not read.
     pub(super) fn passing(
         &self,
         reader: Reader<'_>,
         output: &Projection,
         rows: RowSelection,
+        window: Option<&Arc<Window>>,
     ) -> Result<Option<Found>> {
+        let windows: Vec<Arc<Window>> = window.into_iter().cloned().collect();
+        // No conjunct's cost: it is read for all of them.
+        for window in &windows {
+            window.read();
+        }
         let n_rows = rows.len();
         let mut open = Open {
             rows,
@@ -257,7 +274,7 @@ impl RowFilter {
             let n_open = open.n_rows();
             let answered = match &known.asked {
                 Some(asked) if !is_decoded_anyway(asked) => {
-                    let bits = reader.holds(&asked.column, &asked.test, &open.rows)?;
+                    let bits = reader.holds(&asked.column, &asked.test, &open.rows, &windows)?;
                     asked.is_refused.fetch_or(bits.is_none(), Ordering::Relaxed);
                     bits
                 }
@@ -266,7 +283,9 @@ impl RowFilter {
             let is_answered = answered.is_some();
             let bits = match answered {
                 Some(bits) => bits,
-                None if self.decode(reader, conjunct, &mut open)? => open.evaluate(conjunct)?,
+                None if self.decode(reader, conjunct, &mut open, &windows)? => {
+                    open.evaluate(conjunct)?
+                }
                 None => return Ok(None),
             };
             let n_passed = open.close(bits, &reader.file.session.pool)?;
@@ -309,12 +328,12 @@ impl RowFilter {
             },
             rows: open.rows,
             passed: open.passed,
-            window: None,
+            windows,
         }))
     }
 
     /// The rows of the windows so far.
-    fn so_far(&self) -> FoundRows {
+    pub(super) fn so_far(&self) -> FoundRows {
         let [all, passed, runs] = &self.seen;
         FoundRows {
             passed: passed.load(Ordering::Relaxed),
@@ -340,7 +359,13 @@ impl RowFilter {
     }
 
     /// Decodes what a conjunct looks at and was not decoded yet; false if the rows are too many for one batch.
-    fn decode(&self, reader: Reader<'_>, conjunct: &Conjunct, open: &mut Open) -> Result<bool> {
+    fn decode(
+        &self,
+        reader: Reader<'_>,
+        conjunct: &Conjunct,
+        open: &mut Open,
+        windows: &[Arc<Window>],
+    ) -> Result<bool> {
         let missing = conjunct.fields().iter().copied();
         let missing = missing.filter(|field| open.arrays.get(*field).is_some_and(Option::is_none));
         let missing: Vec<usize> = missing.collect();
@@ -361,7 +386,7 @@ impl RowFilter {
             may_be_cut: false,
             as_entries: true,
         };
-        let Some(arrays) = reader.arrays(of, &open.rows, None)? else {
+        let Some(arrays) = reader.arrays(of, &open.rows, windows)? else {
             return Ok(false);
         };
         for (field, array) in missing.into_iter().zip(arrays) {

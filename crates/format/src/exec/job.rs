@@ -14,11 +14,11 @@ use super::cancel::Cancel;
 use super::filter::RowFilter;
 use super::open_file::OpenFile;
 use super::pick::PickCost;
-use super::read_ahead::Window;
+use super::read_ahead::{Window, Windows};
 use super::window::{Fields, Found, Passed, Reader};
 use crate::error::{ErrorKind, Result};
 use crate::plan::RowSelection;
-use crate::table::{Projection, TableField};
+use crate::table::{Column, Projection, TableField};
 
 /// A scan uses other threads only if decoding takes about this many nanoseconds or more. To wake a thread takes 50 µs,
 /// and what it decodes is in another core's cache. Tables of the benchmark of 1 to 5 MB took as long with a second
@@ -97,18 +97,28 @@ impl Job {
         false
     }
 
-    /// The batches of some rows, as far as there are any. Blocks that are in the window are not read.
+    /// The columns that the filter looks at, and the others.
+    pub(super) fn lanes(&self) -> [Vec<Arc<Column>>; 2] {
+        let of_filter = self.filter.iter().flat_map(RowFilter::columns);
+        let of_filter: Vec<_> = of_filter.cloned().collect();
+        let is_new = |column: &&Arc<Column>| !of_filter.iter().any(|it| Arc::ptr_eq(it, column));
+        let others = self.projection.columns.iter().filter(is_new);
+        let others = others.cloned().collect();
+        [of_filter, others]
+    }
+
+    /// The batches of some rows, as far as there are any. Blocks that are in the windows are not read.
     pub(super) fn decode(
         &self,
         rows: &RowSelection,
-        window: Option<Arc<Window>>,
+        windows: &Windows,
     ) -> Result<Vec<RecordBatch>> {
         self.cancel.check()?;
         let rows = rows.without(&self.without);
         match &self.filter {
             _ if rows.is_empty() => Ok(Vec::new()),
-            None => self.batches(Found::all(rows, window)),
-            Some(filter) => self.filtered(filter, rows),
+            None => self.batches(Found::all(rows, windows.output.iter().cloned().collect())),
+            Some(filter) => self.filtered(filter, rows, windows),
         }
     }
 
@@ -120,15 +130,23 @@ impl Job {
         }
     }
 
-    fn filtered(&self, filter: &RowFilter, rows: RowSelection) -> Result<Vec<RecordBatch>> {
+    fn filtered(
+        &self,
+        filter: &RowFilter,
+        rows: RowSelection,
+        windows: &Windows,
+    ) -> Result<Vec<RecordBatch>> {
         let n_rows = rows.len();
-        let Some(mut found) = filter.passing(self.reader(), &self.projection, rows.clone())? else {
+        let output = &self.projection;
+        let of_filter = windows.filter.as_ref();
+        let Some(mut found) = filter.passing(self.reader(), output, rows.clone(), of_filter)?
+        else {
             if n_rows == 1 {
                 return Err(too_many_values());
             }
             let (head, tail) = rows.split(n_rows / 2);
-            let mut batches = self.filtered(filter, head)?;
-            batches.extend(self.filtered(filter, tail)?);
+            let mut batches = self.filtered(filter, head, windows)?;
+            batches.extend(self.filtered(filter, tail, windows)?);
             return Ok(batches);
         };
         if found.rows.is_empty() {
@@ -136,8 +154,12 @@ impl Job {
             self.file.check_unchanged()?;
         }
         let step = batch_rows(&self.projection) as u64;
-        if self.file.source.is_far() && found.rows.len() > step {
-            found.window = Some(self.window_of(&found));
+        match &windows.output {
+            Some(window) if window.pays(filter.so_far()) => found.windows.push(window.clone()),
+            _ if self.file.source.is_far() && found.rows.len() > step => {
+                found.windows.push(self.window_of(&found));
+            }
+            _ => {}
         }
         let mut batches = Vec::new();
         while !found.rows.is_empty() {
@@ -153,10 +175,11 @@ impl Job {
     fn window_of(&self, found: &Found) -> Arc<Window> {
         let fields = self.projection.fields.iter().enumerate();
         let missing = fields.filter(|(i, _)| !matches!(found.known.get(*i), Some(Some(_))));
-        let columns = missing.flat_map(|(_, field)| field.columns.iter().cloned());
+        let columns = missing.flat_map(|(_, field)| field.columns.iter());
+        let columns = columns.filter(|column| !found.windows.iter().any(|it| it.has(column)));
         Window::of(
             &self.file,
-            columns.collect(),
+            columns.cloned().collect(),
             found.that_pass(),
             &self.cancel,
         )
@@ -204,7 +227,7 @@ impl Job {
         passed: Option<&Passed<'_>>,
     ) -> Result<Option<Vec<ArrayParts>>> {
         let fields = &self.projection.fields;
-        let window = found.window.as_deref();
+        let windows = &found.windows;
         if passed.is_none() && found.known.is_empty() {
             let all = Fields {
                 fields,
@@ -212,7 +235,7 @@ impl Job {
                 may_be_cut: true,
                 as_entries: false,
             };
-            return self.reader().arrays(all, &found.rows, window);
+            return self.reader().arrays(all, &found.rows, windows);
         }
         let mut columns: Vec<Option<ArrayParts>> = fields.iter().map(|_| None).collect();
         for (place, known) in columns.iter_mut().zip(&found.known) {
@@ -235,7 +258,8 @@ impl Job {
         let (picked, whole): (Vec<usize>, Vec<usize>) = missing.partition(is_picked);
         if !picked.is_empty() {
             let picked_fields = self.fields(&picked);
-            let Some(arrays) = self.read(&picked_fields, &found.that_pass(), false, window)? else {
+            let Some(arrays) = self.read(&picked_fields, &found.that_pass(), false, windows)?
+            else {
                 return Ok(None);
             };
             put(arrays, &picked, &mut columns);
@@ -244,7 +268,7 @@ impl Job {
             // Of text of few values, the numbers of entries are filtered, which takes less time.
             let whole_fields = self.fields(&whole);
             let Some(mut arrays) =
-                self.read(&whole_fields, &found.rows, passed.is_some(), window)?
+                self.read(&whole_fields, &found.rows, passed.is_some(), windows)?
             else {
                 return Ok(None);
             };
@@ -277,7 +301,7 @@ impl Job {
         fields: &[Arc<TableField>],
         rows: &RowSelection,
         as_entries: bool,
-        window: Option<&Window>,
+        windows: &[Arc<Window>],
     ) -> Result<Option<Vec<ArrayParts>>> {
         let columns = fields.iter();
         let columns: Vec<_> = columns
@@ -289,7 +313,7 @@ impl Job {
             may_be_cut: false,
             as_entries,
         };
-        self.reader().arrays(of, rows, window)
+        self.reader().arrays(of, rows, windows)
     }
 }
 

@@ -4,9 +4,13 @@
 //! for each of them, with few bytes on their way, and requests that read over small gaps would read most of a small
 //! table each time. So the blocks of several tasks, a *window*, are read in one wave, and windows are read while those
 //! before them are decoded.
+//!
+//! With a filter, the columns that it looks at are read ahead, all in one wave. The other columns follow once the rows
+//! so far tell that so many pass, or so far apart, that reading those alone would save nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -15,6 +19,7 @@ use tarsia_io::ReadBytes;
 
 use super::cancel::Cancel;
 use super::open_file::OpenFile;
+use super::pick::FoundRows;
 use super::prepare::{Wanted, plan_and_fetch};
 use crate::error::Result;
 use crate::plan::{Plan, RowSelection};
@@ -31,10 +36,10 @@ const WINDOWS_AHEAD: usize = 3;
 /// Blocks by their first byte. No two overlap.
 pub(super) type Blocks = BTreeMap<u64, ReadBytes<'static>>;
 
-/// The file and columns that a scan reads.
+/// The file and rows that a scan reads.
+#[derive(Clone)]
 struct Wish {
     file: Arc<OpenFile>,
-    columns: Vec<Arc<Column>>,
     /// Rows that no batch has.
     without: Arc<RowSet>,
     cancel: Cancel,
@@ -42,7 +47,25 @@ struct Wish {
 
 /// The windows of a scan.
 pub(super) struct ReadAhead {
-    wish: Arc<Wish>,
+    /// Those of the columns that the filter looks at.
+    filter: Option<Lane>,
+    /// Those of the other columns.
+    output: Option<Lane>,
+}
+
+/// The windows of a task.
+#[derive(Clone, Default)]
+pub(super) struct Windows {
+    /// Columns that the filter looks at.
+    pub(super) filter: Option<Arc<Window>>,
+    /// The other columns.
+    pub(super) output: Option<Arc<Window>>,
+}
+
+/// Windows of the same columns, one behind the other.
+struct Lane {
+    wish: Wish,
+    columns: Vec<Arc<Column>>,
     /// Windows that are read; the first is that of the next task.
     windows: VecDeque<Arc<Window>>,
     /// Tasks that the first one is still for.
@@ -55,50 +78,89 @@ pub(super) struct ReadAhead {
 
 /// Rows of consecutive tasks, whose blocks are read together.
 pub(super) struct Window {
-    wish: Arc<Wish>,
+    wish: Wish,
+    columns: Vec<Arc<Column>>,
     rows: RowSelection,
     n_tasks: usize,
+    /// Encoded bytes, about.
+    n_bytes: u64,
+    has_begun: AtomicBool,
     blocks: OnceLock<Blocks>,
 }
 
 impl ReadAhead {
-    /// Windows of a scan of these columns, without some rows. `None` where reading task by task costs no more: of a
-    /// source that answers at once.
+    /// Windows of a scan of a file, without some rows. `filter` are the columns of its filter, if it has one, `output`
+    /// the others. `None` where reading task by task costs no more: of a source that answers at once.
     pub(super) fn new(
         file: &Arc<OpenFile>,
-        columns: &[Arc<Column>],
+        [filter, output]: [Vec<Arc<Column>>; 2],
         without: &Arc<RowSet>,
         cancel: &Cancel,
     ) -> Option<Self> {
-        let pays = file.source.is_far() && !columns.is_empty();
-        let wish = || Wish {
+        let wish = Wish {
             file: Arc::clone(file),
-            columns: columns.to_vec(),
             without: Arc::clone(without),
             cancel: cancel.clone(),
         };
-        pays.then(|| Self {
-            wish: Arc::new(wish()),
-            windows: VecDeque::new(),
-            tasks_left: 0,
-            next_row: 0,
-            n_windows: 0,
+        let lane = |columns: Vec<Arc<Column>>| {
+            (!columns.is_empty()).then(|| Lane {
+                wish: wish.clone(),
+                columns,
+                windows: VecDeque::new(),
+                tasks_left: 0,
+                next_row: 0,
+                n_windows: 0,
+            })
+        };
+        file.source.is_far().then(|| Self {
+            filter: lane(filter),
+            output: lane(output),
         })
     }
 
-    /// Returns the window of the next task of a scan of `rows`. Windows behind it begin to be read, if there may be
-    /// other threads than the caller's.
-    pub(super) fn next(&mut self, rows: &RowSelection, task_rows: u64) -> Option<Arc<Window>> {
+    /// Returns the windows of the next task of a scan of `rows`. Windows behind them begin to be read, if there may be
+    /// other threads than the caller's. With a filter, `found` are the rows that passed so far.
+    ///
+    /// `looks_at` says whether the filter has to look at a column for some rows.
+    pub(super) fn next(
+        &mut self,
+        rows: &RowSelection,
+        task_rows: u64,
+        found: Option<FoundRows>,
+        looks_at: impl Fn(&Arc<Column>, &RowSelection) -> bool,
+    ) -> Windows {
+        let filter = self.filter.as_mut();
+        let output = self.output.as_mut();
+        Windows {
+            filter: filter.and_then(|lane| lane.next(rows, task_rows, |_| true, looks_at)),
+            output: output.and_then(|lane| {
+                let pays = |window: &Window| found.is_none_or(|found| window.pays(found));
+                lane.next(rows, task_rows, pays, |_, _| true)
+            }),
+        }
+    }
+}
+
+impl Lane {
+    /// Returns the window of the next task. It and those behind it begin to be read, as far as they should.
+    fn next(
+        &mut self,
+        rows: &RowSelection,
+        task_rows: u64,
+        begins: impl Fn(&Window) -> bool,
+        looks_at: impl Fn(&Arc<Column>, &RowSelection) -> bool,
+    ) -> Option<Arc<Window>> {
         if self.tasks_left == 0 {
             self.windows.pop_front();
         }
         while self.windows.len() <= WINDOWS_AHEAD
-            && let Some(window) = self.cut(rows, task_rows)
+            && let Some(window) = self.cut(rows, task_rows, &looks_at)
         {
-            self.windows.push_back(Arc::clone(&window));
-            if self.wish.file.session.threads.are_several() {
-                begin(window);
-            }
+            self.windows.push_back(window);
+        }
+        if self.wish.file.session.threads.are_several() {
+            let windows = self.windows.iter();
+            windows.filter(|it| begins(it)).for_each(Window::begin);
         }
         let first = self.windows.front()?;
         if self.tasks_left == 0 {
@@ -109,17 +171,20 @@ impl ReadAhead {
     }
 
     /// Cuts the next window of `rows`: as many tasks as have about the bytes of a window, at least one.
-    fn cut(&mut self, rows: &RowSelection, task_rows: u64) -> Option<Arc<Window>> {
+    fn cut(
+        &mut self,
+        rows: &RowSelection,
+        task_rows: u64,
+        looks_at: impl Fn(&Arc<Column>, &RowSelection) -> bool,
+    ) -> Option<Arc<Window>> {
         let bytes_max = self.bytes_max();
         let (mut n_tasks, mut n_bytes, mut end) = (0, 0_u64, self.next_row);
         while let Some((task, task_end)) = rows.piece(end, task_rows) {
-            let bounds = task.first_from(0).unwrap_or(end)..task_end;
-            let columns = self.wish.columns.iter();
-            let of_columns = columns.map(|column| column.encoded_bytes_about(&bounds));
-            n_bytes = of_columns.fold(n_bytes, u64::saturating_add);
-            if n_tasks > 0 && n_bytes > bytes_max {
+            let with_task = n_bytes.saturating_add(bytes_about(&self.columns, &task));
+            if n_tasks > 0 && with_task > bytes_max {
                 break;
             }
+            n_bytes = with_task;
             n_tasks += 1;
             end = task_end;
         }
@@ -127,11 +192,13 @@ impl ReadAhead {
         let (rows, end) = rows.piece(self.next_row, all_rows)?;
         self.next_row = end;
         self.n_windows += 1;
+        let rows = rows.without(&self.wish.without);
+        let columns = self.columns.iter().filter(|it| looks_at(it, &rows));
         Some(Arc::new(Window {
-            rows: rows.without(&self.wish.without),
-            wish: Arc::clone(&self.wish),
+            columns: columns.cloned().collect(),
             n_tasks,
-            blocks: OnceLock::new(),
+            n_bytes,
+            ..Window::new(&self.wish, rows)
         }))
     }
 
@@ -143,17 +210,27 @@ impl ReadAhead {
     }
 }
 
-/// Reads a window on a thread of its own, since it waits more than it works: a thread of the pool would not decode in
-/// that time. Where the system gives no thread, the first task of the window reads it.
-fn begin(window: Arc<Window>) {
-    let thread = thread::Builder::new().name("tarsia-read-ahead".to_owned());
-    // A panic ends this thread alone. The first task of the window runs into it, too, and the caller is told.
-    drop(thread.spawn(move || {
-        window.read();
-    }));
+/// Encoded bytes of columns for some rows, about.
+fn bytes_about(columns: &[Arc<Column>], rows: &RowSelection) -> u64 {
+    let bounds = rows.first_from(0).unwrap_or(0)..rows.end();
+    let bytes = columns.iter().map(|it| it.encoded_bytes_about(&bounds));
+    bytes.fold(0, u64::saturating_add)
 }
 
 impl Window {
+    /// A window of no columns.
+    fn new(wish: &Wish, rows: RowSelection) -> Self {
+        Self {
+            wish: wish.clone(),
+            columns: Vec::new(),
+            rows,
+            n_tasks: 1,
+            n_bytes: 0,
+            has_begun: AtomicBool::new(false),
+            blocks: OnceLock::new(),
+        }
+    }
+
     /// Blocks of these columns for some rows, which are read once, when the first of them is wanted.
     pub(super) fn of(
         file: &Arc<OpenFile>,
@@ -163,16 +240,45 @@ impl Window {
     ) -> Arc<Self> {
         let wish = Wish {
             file: Arc::clone(file),
-            columns,
             without: Arc::default(),
             cancel: cancel.clone(),
         };
         Arc::new(Self {
-            wish: Arc::new(wish),
-            rows,
-            n_tasks: 1,
-            blocks: OnceLock::new(),
+            columns,
+            ..Self::new(&wish, rows)
         })
+    }
+
+    /// Whether it has a column.
+    pub(super) fn has(&self, column: &Arc<Column>) -> bool {
+        self.columns.iter().any(|it| Arc::ptr_eq(it, column))
+    }
+
+    /// Whether reading all of it costs no more than reading the rows that pass once they are known: those, the gaps
+    /// that are read over to save requests, and as many bytes as the source sends while it is waited for. As many pass
+    /// as did so far.
+    pub(super) fn pays(&self, so_far: FoundRows) -> bool {
+        let gap_bytes = self.wish.file.source.scan_gap_bytes() as f64;
+        let [passed, runs, all] = [so_far.passed, so_far.runs, so_far.all].map(|n| n as f64);
+        let share = 1.0 / all.max(1.0);
+        let of_rows = self.n_bytes as f64 * passed * share;
+        let runs_here = runs * share * self.rows.len() as f64;
+        let of_gaps = gap_bytes * runs_here * self.columns.len() as f64;
+        of_rows + of_gaps + gap_bytes >= self.n_bytes as f64
+    }
+
+    /// Begins to read it, unless that has begun: on a thread of its own, since it waits more than it works: a thread of
+    /// the pool would not decode in that time. Where the system gives no thread, the first task of the window reads it.
+    fn begin(self: &Arc<Self>) {
+        if self.columns.is_empty() || self.has_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let window = Arc::clone(self);
+        let thread = thread::Builder::new().name("tarsia-read-ahead".to_owned());
+        // A panic ends this thread alone. The first task of the window runs into it, too, and the caller is told.
+        drop(thread.spawn(move || {
+            window.read();
+        }));
     }
 
     /// Reads the blocks, or waits for the thread that does.
@@ -184,7 +290,7 @@ impl Window {
 
     fn read_blocks(&self) -> Result<Blocks> {
         self.wish.cancel.check()?;
-        let columns = self.wish.columns.iter();
+        let columns = self.columns.iter();
         let wanted = columns.map(|column| (&**column, Wanted::Selected(&self.rows)));
         let (plans, blocks) = plan_and_fetch(&self.wish.file, wanted)?;
         let starts = plans.iter().flat_map(Ranges::ranges);
@@ -194,9 +300,20 @@ impl Window {
     }
 }
 
-/// The blocks of plans; `None` if one of them was not read.
-pub(super) fn blocks_of(blocks: &Blocks, plans: &[Plan]) -> Option<Vec<Vec<ReadBytes<'static>>>> {
-    let of_plan = |plan: &Plan| plan.ranges().map(|range| part(blocks, range)).collect();
+/// The blocks of plans, which are parts of what windows have; `None` if one of them was not read.
+pub(super) fn blocks_of(
+    windows: &[Arc<Window>],
+    plans: &[Plan],
+) -> Option<Vec<Vec<ReadBytes<'static>>>> {
+    if windows.is_empty() {
+        return None;
+    }
+    let windows: Vec<&Blocks> = windows.iter().map(|window| window.read()).collect();
+    let find = |range: Range<u64>| {
+        let mut windows = windows.iter();
+        windows.find_map(|blocks| part(blocks, range.clone()))
+    };
+    let of_plan = |plan: &Plan| plan.ranges().map(find).collect();
     plans.iter().map(of_plan).collect()
 }
 

@@ -13,7 +13,7 @@ use super::cancel::Cancel;
 use super::filter::{ConjunctCounts, RowFilter};
 use super::job::Job;
 use super::open_file::OpenFile;
-use super::read_ahead::{ReadAhead, Window};
+use super::read_ahead::{ReadAhead, Windows};
 use crate::error::Result;
 use crate::plan::RowSelection;
 use crate::table::Projection;
@@ -79,8 +79,8 @@ enum State {
 /// The rows of one batch. They are decoded once, by the first thread that runs the task.
 struct Task {
     rows: RowSelection,
-    /// Its blocks, if they are read ahead.
-    window: Option<Arc<Window>>,
+    /// Its blocks, as far as they are read ahead.
+    windows: Windows,
     state: Mutex<State>,
     done: Condvar,
 }
@@ -101,7 +101,7 @@ impl Task {
             *state = State::Running { is_awaited: false };
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            job.decode(&self.rows, self.window.clone())
+            job.decode(&self.rows, &self.windows)
         }));
         let before = std::mem::replace(&mut *self.lock(), State::Done(result));
         if matches!(before, State::Running { is_awaited: true }) {
@@ -177,15 +177,10 @@ impl Schedule {
             false => 1,
         };
         job.split_columns &= threads > 1;
-        // With a filter or a limit, fewer blocks may be needed than all.
-        let read_ahead = match (&job.filter, wish.limit) {
-            (None, None) => ReadAhead::new(
-                &job.file,
-                &job.projection.columns,
-                &job.without,
-                &job.cancel,
-            ),
-            _ => None,
+        // With a limit, fewer blocks may be needed than all.
+        let read_ahead = match wish.limit {
+            None => ReadAhead::new(&job.file, job.lanes(), &job.without, &job.cancel),
+            Some(_) => None,
         };
         Self {
             ahead: match threads > 1 && !job.split_columns {
@@ -237,11 +232,10 @@ impl Schedule {
             let Some((rows, end)) = piece else {
                 return;
             };
-            let ahead = self.read_ahead.as_mut();
-            let window = ahead.and_then(|ahead| ahead.next(&self.rows, self.task_rows as u64));
+            let windows = self.next_windows();
             let task = Arc::new(Task {
                 rows,
-                window,
+                windows,
                 state: Mutex::new(State::Waiting),
                 done: Condvar::new(),
             });
@@ -258,6 +252,21 @@ impl Schedule {
             }
             self.pending.push_back(task);
         }
+    }
+
+    /// The windows of the next task.
+    fn next_windows(&mut self) -> Windows {
+        let Some(ahead) = &mut self.read_ahead else {
+            return Windows::default();
+        };
+        let (job, task_rows) = (&self.job, self.task_rows as u64);
+        let filter = job.filter.as_ref();
+        let found = filter.map(RowFilter::so_far);
+        ahead.next(&self.rows, task_rows, found, |column, rows| {
+            let mut wanted = job.projection.columns.iter();
+            wanted.any(|it| Arc::ptr_eq(it, column))
+                || filter.is_some_and(|it| it.looks_at(column, rows))
+        })
     }
 
     /// Takes batches of a task. Those of a filter may have few rows: they are joined.

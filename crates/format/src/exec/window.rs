@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use tarsia_arrow::{ArrayParts, Pool, reorder, select, values_of};
 use tarsia_filter::ColumnTest;
+use tarsia_io::ReadBytes;
 
 use super::batch::too_many_values;
 use super::batch_size::bytes_max;
@@ -22,7 +23,7 @@ use super::pick::FoundRows;
 use super::prepare::{Wanted, plan_all};
 use super::read_ahead::{Window, blocks_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::RowSelection;
+use crate::plan::{Plan, RowSelection};
 use crate::table::{Column, TableField};
 
 /// Fields that are read together.
@@ -45,17 +46,17 @@ pub(super) struct Found {
     pub(super) passed: Option<BooleanBuffer>,
     /// Fields of the projection that were decoded before, all rows of them. Empty if none was.
     pub(super) known: Vec<Option<ArrayRef>>,
-    /// Their blocks, if they are read ahead.
-    pub(super) window: Option<Arc<Window>>,
+    /// Their blocks, as far as they are read ahead.
+    pub(super) windows: Vec<Arc<Window>>,
 }
 
 impl Found {
-    pub(super) fn all(rows: RowSelection, window: Option<Arc<Window>>) -> Self {
+    pub(super) fn all(rows: RowSelection, windows: Vec<Arc<Window>>) -> Self {
         Self {
             rows,
             passed: None,
             known: Vec::new(),
-            window,
+            windows,
         }
     }
 
@@ -78,7 +79,7 @@ impl Found {
             Self {
                 passed: self.passed.as_ref().map(|bits| bits.slice(at, len)),
                 known: known.collect(),
-                window: self.window.clone(),
+                windows: self.windows.clone(),
                 rows,
             }
         };
@@ -97,16 +98,18 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The rows of a flat column that a test asks for, a bit for each row. `None` if its values have to be decoded.
+    /// Blocks come from the windows, if they have all of them.
     pub(super) fn holds(
         &self,
         column: &Arc<Column>,
         asked: &ColumnTest,
         rows: &RowSelection,
+        windows: &[Arc<Window>],
     ) -> Result<Option<BooleanBuffer>> {
         let mut plans = plan_all(self.file, [(&**column, Wanted::Selected(rows))])?;
         plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
         self.cancel.check()?;
-        let blocks = self.file.source.fetch_once(&plans)?;
+        let blocks = self.blocks(&plans, windows)?;
         let (Some(plan), Some(blocks)) = (plans.first(), blocks.first()) else {
             return Ok(None);
         };
@@ -117,27 +120,34 @@ impl Reader<'_> {
         )
     }
 
-    /// Decodes fields of some rows; `None` if there are too many for one batch. Blocks come from the window, if it has
-    /// all of them.
+    /// The blocks of plans: from the windows, if they have all of them.
+    fn blocks(&self, plans: &[Plan], windows: &[Arc<Window>]) -> Result<Vec<Vec<ReadBytes<'_>>>> {
+        match blocks_of(windows, plans) {
+            Some(blocks) => Ok(blocks),
+            None => self.file.source.fetch_once(plans),
+        }
+    }
+
+    /// Decodes fields of some rows; `None` if there are too many for one batch. Blocks come from the windows, if they
+    /// have all of them.
     pub(super) fn arrays(
         &self,
         of: Fields<'_>,
         rows: &RowSelection,
-        window: Option<&Window>,
+        windows: &[Arc<Window>],
     ) -> Result<Option<Vec<ArrayParts>>> {
         let (file, n_rows) = (self.file, rows.len());
         let wanted = Wanted::Selected(rows);
-        // It has read what plans need, too.
-        let known = window.map(Window::read);
+        // They have read what plans need, too.
+        for window in windows {
+            window.read();
+        }
         let mut plans = plan_all(file, of.columns.iter().map(|column| (&**column, wanted)))?;
         if !of.may_be_cut {
             plans.iter_mut().for_each(|plan| plan.may_be_cut = false);
         }
         self.cancel.check()?;
-        let blocks = match known.and_then(|known| blocks_of(known, &plans)) {
-            Some(blocks) => blocks,
-            None => file.source.fetch_once(&plans)?,
-        };
+        let blocks = self.blocks(&plans, windows)?;
         let read = FieldsRead {
             file,
             fields: of.fields,

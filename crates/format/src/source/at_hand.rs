@@ -9,6 +9,7 @@ use std::ops::Range;
 use tarsia_io::{Access, ReadBytes, check_inside};
 
 use super::Source;
+use super::in_flight::Claim;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes at the end of a file in memory that are prefetched at once when it is opened, since the metadata is expected
@@ -77,6 +78,10 @@ pub(crate) struct AtHand<'s> {
     needs: RefCell<Vec<Range<u64>>>,
     /// Needs that are metadata, which are counted.
     of_metadata: RefCell<Vec<Range<u64>>>,
+    /// Metadata of the last wave. Whoever is run again keeps what they were read for, so that others find it.
+    claim: Option<Claim>,
+    /// Whether it has waited for what others read. Once is enough: they may have failed.
+    has_waited: bool,
 }
 
 impl<'s> AtHand<'s> {
@@ -87,6 +92,8 @@ impl<'s> AtHand<'s> {
             waves: Vec::new(),
             needs: RefCell::default(),
             of_metadata: RefCell::default(),
+            claim: None,
+            has_waited: false,
         }
     }
 
@@ -201,8 +208,24 @@ impl<'s> AtHand<'s> {
             return Err(Error::new(ErrorKind::Corrupt, what));
         }
         let of_metadata = joined(std::mem::take(&mut *self.of_metadata.borrow_mut()));
-        let bytes = self.source.read_wave(&needs, &of_metadata)?;
-        self.supply(&needs, bytes);
+        // Before it waits for others, who may wait for it.
+        self.claim = None;
+        if self.has_waited || !self.source.is_far() {
+            let bytes = self.source.read_wave(&needs, &of_metadata)?;
+            self.supply(&needs, bytes);
+            return Ok(());
+        }
+        let shares = self.source.in_flight.divide(needs, &of_metadata);
+        if !shares.own.is_empty() {
+            let bytes = self.source.read_wave(&shares.own, shares.claim.ranges())?;
+            self.supply(&shares.own, bytes);
+        }
+        self.claim = Some(shares.claim);
+        if !shares.of_others.is_empty() {
+            self.claim = None;
+            self.source.in_flight.wait(&shares.of_others);
+            self.has_waited = true;
+        }
         Ok(())
     }
 }

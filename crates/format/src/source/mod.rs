@@ -1,6 +1,7 @@
 //! The bytes of an open file. This is the only layer that reads; all others say which ranges they want.
 
 mod at_hand;
+mod in_flight;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use tarsia_arrow::borrowed_buffer;
 use tarsia_io::{Access, ReadAt, ReadBytes, ReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
+
+use in_flight::InFlight;
 
 pub(crate) use at_hand::{AtHand, Step, Stop, all, run, run_all};
 
@@ -62,6 +65,8 @@ pub(crate) struct Source {
     metadata_requests: AtomicU64,
     metadata_bytes: AtomicU64,
     kept_bytes: Arc<AtomicU64>,
+    /// Metadata that threads are reading.
+    in_flight: Arc<InFlight>,
 }
 
 /// A part of a file in memory that an Arrow buffer refers to.
@@ -85,6 +90,7 @@ impl Source {
             metadata_requests: AtomicU64::new(0),
             metadata_bytes: AtomicU64::new(0),
             kept_bytes: Arc::default(),
+            in_flight: Arc::default(),
         }
     }
 
@@ -133,8 +139,12 @@ impl Source {
     /// Whether each read waits for longer than its bytes take, as those of a store do: so the reader says by what it
     /// joins to save one.
     pub(crate) fn is_far(&self) -> bool {
-        let gap_bytes = self.reader.read_options(Access::Scan).gap_bytes;
-        !self.is_mapped() && gap_bytes > ReadOptions::LOCAL.gap_bytes
+        !self.is_mapped() && self.scan_gap_bytes() > ReadOptions::LOCAL.gap_bytes
+    }
+
+    /// Bytes that a scan reads over to save a request: about as many as come in the time that it waits.
+    pub(crate) fn scan_gap_bytes(&self) -> u64 {
+        self.reader.read_options(Access::Scan).gap_bytes
     }
 
     /// A part of a file in memory.

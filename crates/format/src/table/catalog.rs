@@ -651,7 +651,31 @@ impl Catalog {
             Ok(Arc::new(self.make_field(hand, records)?))
         });
         let fields = all(fields)?;
-        Ok(self.all_fields.get_or_init(|| fields))
+        Ok(self.all_fields.get_or_init(|| self.shared(fields)))
+    }
+
+    /// These fields, all of the table, with those that were made before in place of their equals. Whoever looks for one
+    /// of them by its name finds it: what a filter has read of a column counts for the scan, too.
+    fn shared(&self, mut fields: Vec<Arc<TableField>>) -> Vec<Arc<TableField>> {
+        let mut places: HashMap<&str, Option<usize>> = HashMap::with_capacity(fields.len());
+        for (place, field) in fields.iter().enumerate() {
+            let name = field.field.name();
+            // Of several fields of one name, none is found by it.
+            places
+                .entry(name)
+                .and_modify(|it| *it = None)
+                .or_insert(Some(place));
+        }
+        let places: Vec<usize> = places.into_values().flatten().collect();
+        let mut known = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+        known.reserve(places.len());
+        for place in places {
+            if let Some(field) = fields.get_mut(place) {
+                let name = field.field.name().to_owned();
+                *field = Arc::clone(known.entry(name).or_insert_with(|| Arc::clone(field)));
+            }
+        }
+        fields
     }
 
     /// All leaf columns in order.

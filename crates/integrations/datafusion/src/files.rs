@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use datafusion::error::{DataFusionError, Result};
 use object_store::ObjectMeta;
 use object_store::path::Path;
-use tarsia::{File, OpenOptions};
+use tarsia::File;
 use tokio::sync::OnceCell;
 
 use crate::store::Objects;
@@ -68,7 +68,7 @@ impl OpenFiles {
 /// # Errors
 /// As [`Objects::open`].
 pub(crate) async fn open(objects: Objects, listed: ObjectMeta) -> Result<File> {
-    step(move || objects.open(&listed, OpenOptions::new().with_views(true))).await
+    step(move || objects.open(&listed)).await
 }
 
 /// Runs a step that reads or decodes on a thread that may block. A panic in it goes on here.

@@ -10,7 +10,9 @@ use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Result, Statistics, not_impl_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
-use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
@@ -20,6 +22,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
+use crate::cache::MetadataCache;
 use crate::files::{open, step};
 use crate::options::TarsiaOptions;
 use crate::schema::merged;
@@ -107,7 +110,8 @@ impl FileFormat for TarsiaFormat {
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
         let at_once = state.config_options().execution.meta_fetch_concurrency;
-        let store = Objects::new(Arc::clone(store));
+        let cache = MetadataCache::of(state);
+        let store = Objects::new(Arc::clone(store)).with_cache(Some(cache));
         let schemas = objects.iter().cloned().map(|object| {
             let store = store.clone();
             async move {
@@ -129,20 +133,30 @@ impl FileFormat for TarsiaFormat {
 
     async fn infer_stats(
         &self,
-        _: &dyn Session,
+        state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        let file = open(Objects::new(Arc::clone(store)), object.clone()).await?;
+        let cache = MetadataCache::of(state);
+        let store = Objects::new(Arc::clone(store)).with_cache(Some(cache));
+        let file = open(store, object.clone()).await?;
         step(move || statistics::of_file(&file, &table_schema).map_err(error_of)).await
     }
 
     async fn create_physical_plan(
         &self,
-        _: &dyn Session,
+        state: &dyn Session,
         conf: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let conf = match conf.file_source().downcast_ref::<TarsiaSource>() {
+            None => conf,
+            Some(source) => {
+                let source = source.clone().with_cache(MetadataCache::of(state));
+                let conf = FileScanConfigBuilder::from(conf);
+                conf.with_source(Arc::new(source)).build()
+            }
+        };
         Ok(DataSourceExec::from_data_source(conf))
     }
 

@@ -36,6 +36,7 @@
 //! It declares no order of rows, and reserves no memory in the engine's pool for what is being decoded.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod cancel;
 mod columns;
 mod failure;

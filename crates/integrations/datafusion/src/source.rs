@@ -18,6 +18,7 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use object_store::ObjectStore;
 
+use crate::cache::MetadataCache;
 use crate::metrics::ScanMetrics;
 use crate::opener::Opener;
 use crate::options::TarsiaOptions;
@@ -66,6 +67,8 @@ pub struct TarsiaSource {
     batch_size: Option<usize>,
     metrics: ExecutionPlanMetricsSet,
     contents: Contents,
+    /// Metadata of files between queries, in the process that planned the scan.
+    cache: Option<MetadataCache>,
 }
 
 impl TarsiaSource {
@@ -81,7 +84,14 @@ impl TarsiaSource {
             batch_size: None,
             metrics: ExecutionPlanMetricsSet::new(),
             contents: Contents::Files(Arc::default()),
+            cache: None,
         }
+    }
+
+    /// The same scan, of whose files the cache has metadata that were read before.
+    pub(crate) fn with_cache(mut self, cache: MetadataCache) -> Self {
+        self.cache = Some(cache);
+        self
     }
 
     /// The parts of the scan that [`TarsiaSource::of_parts`] makes it of again, in another process.
@@ -148,7 +158,7 @@ impl FileSource for TarsiaSource {
             self.is_filtered_here || self.filters.is_empty()
         });
         Ok(Arc::new(Opener {
-            objects: Objects::new(object_store),
+            objects: Objects::new(object_store).with_cache(self.cache.clone()),
             contents: self.contents.clone(),
             metrics: ScanMetrics::new(&self.metrics, partition),
             wish: Arc::new(Wish {

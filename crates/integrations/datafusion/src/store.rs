@@ -21,6 +21,8 @@ use tarsia_store::RemoteFile;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use crate::cache::{KnownFile, MetadataCache};
+
 /// Bytes of a part of an upload: S3 asks for 5 MiB, and 10,000 parts are all that there may be.
 const PART_BYTES: usize = 8 << 20;
 
@@ -34,6 +36,8 @@ pub(crate) struct Objects {
     engine: Handle,
     /// Paths are those of the file system.
     is_local: bool,
+    /// Metadata of files that are not local.
+    cache: Option<MetadataCache>,
 }
 
 impl Objects {
@@ -48,7 +52,14 @@ impl Objects {
             store,
             engine: Handle::current(),
             is_local,
+            cache: None,
         }
+    }
+
+    /// The same objects, of whose metadata the cache has what was read before.
+    pub(crate) fn with_cache(mut self, cache: Option<MetadataCache>) -> Self {
+        self.cache = cache;
+        self
     }
 
     /// Name of an object in errors.
@@ -59,14 +70,21 @@ impl Objects {
         }
     }
 
-    /// Opens the object that was listed. A local file is memory-mapped.
+    /// Opens the object that was listed, strings as views. A local file is memory-mapped. Of others, what is in the
+    /// cache is not read.
     ///
     /// # Errors
     /// An object that is no longer as it was listed; what opening may meet.
-    pub(crate) fn open(&self, listed: &ObjectMeta, options: OpenOptions) -> DataFusionResult<File> {
-        let opened = match self.is_local {
-            true => self.open_local(listed, options),
-            false => self.open_remote(listed, options),
+    pub(crate) fn open(&self, listed: &ObjectMeta) -> DataFusionResult<File> {
+        let opened = match (self.is_local, &self.cache) {
+            (true, _) => self.open_local(listed),
+            (false, None) => self.open_remote(listed, None),
+            (false, Some(cache)) => {
+                let known = cache.known(&self.store.to_string(), listed);
+                let opened = self.open_remote(listed, Some(&known));
+                cache.keep(listed, known);
+                opened
+            }
         };
         let (file, changed) = opened.map_err(error_of)?;
         match changed {
@@ -81,15 +99,11 @@ impl Objects {
         }
     }
 
-    fn open_local(
-        &self,
-        listed: &ObjectMeta,
-        options: OpenOptions,
-    ) -> Result<(File, Option<&'static str>)> {
+    fn open_local(&self, listed: &ObjectMeta) -> Result<(File, Option<&'static str>)> {
         let path = LocalFileSystem::new()
             .path_to_filesystem(&listed.location)
             .map_err(io::Error::other)?;
-        let file = File::open_with(&path, options)?;
+        let file = File::open_with(&path, OpenOptions::new().with_views(true))?;
         // After it was opened: whatever replaced it before is seen.
         let now = std::fs::metadata(&path)?;
         let now = TarsiaMeta {
@@ -107,16 +121,26 @@ impl Objects {
     fn open_remote(
         &self,
         listed: &ObjectMeta,
-        options: OpenOptions,
+        known: Option<&KnownFile>,
     ) -> Result<(File, Option<&'static str>)> {
-        let store = EngineStore {
+        let store = Arc::new(EngineStore {
             store: Arc::clone(&self.store),
             engine: self.engine.clone(),
+        });
+        let (key, state) = (listed.location.as_ref(), meta_of(listed));
+        let remote = match known {
+            // By its ETag the store tells whether the object is still the one that was listed.
+            Some(known) if !known.files.is_empty() && state.strong_etag().is_some() => {
+                RemoteFile::known(store, key, state.clone())
+            }
+            _ => RemoteFile::open(store, key)?,
         };
-        let remote = RemoteFile::open(Arc::new(store), listed.location.as_ref())?;
-        let changed = meta_of(listed).difference(remote.meta());
-        let name = self.name(&listed.location);
-        let file = File::open_named(Arc::new(remote), name, options)?;
+        let changed = state.difference(remote.meta());
+        let (name, remote) = (self.name(&listed.location), Arc::new(remote));
+        let file = match known {
+            Some(known) => known.files.open_reader(&name, remote)?,
+            None => File::open_named(remote, name, OpenOptions::new().with_views(true))?,
+        };
         Ok((file, changed))
     }
 
