@@ -6,6 +6,7 @@ mod answer;
 mod duckdb;
 mod engines;
 mod far;
+#[path = "../../shared/machine.rs"]
 mod machine;
 mod measure;
 #[path = "../../src/report.rs"]

@@ -11,12 +11,13 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use tarsia_codec::{BitSlice, Error, Result};
 
-use crate::kernels::{counted_nulls, selected_strings, taken_strings};
+use crate::kernels::{counted_nulls, selected_strings, selected_views, taken_strings, taken_views};
 use crate::pool::Pool;
 
-/// The rows whose bit is set, of which there are `n_set`, in memory of the pool. `None` for all types but numbers of at
-/// most 16 bytes, byte strings with 32-bit offsets, and dictionary arrays with keys of type UInt32: Arrow's kernel
-/// serves the others. It lists the rows first, and calls a function to copy a string, so that it takes twice as long.
+/// The rows whose bit is set, of which there are `n_set`, in memory of the pool; of views, with the buffers of all.
+/// `None` for all types but numbers of at most 16 bytes, byte strings with 32-bit offsets, views, and dictionary arrays
+/// with keys of type UInt32: Arrow's kernel serves the others. It lists the rows first, and calls a function to copy a
+/// string, so that it takes twice as long.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for bits of another number of rows.
@@ -80,6 +81,16 @@ pub fn select(
                 pool,
             )?))
         }
+        DataType::Utf8View => {
+            let views = array.as_string_view();
+            let selected = selected_views(views, bits, n_set, nulls()?, pool);
+            Some(Arc::new(selected?))
+        }
+        DataType::BinaryView => {
+            let views = array.as_binary_view();
+            let selected = selected_views(views, bits, n_set, nulls()?, pool);
+            Some(Arc::new(selected?))
+        }
         other => match other.primitive_width() {
             Some(width @ (1 | 2 | 4 | 8 | 16)) => {
                 let data = array.to_data();
@@ -110,11 +121,12 @@ pub fn select(
 }
 
 /// The values of a dictionary array's rows, an array of the dictionary's type, in memory of the pool. `None` for all
-/// dictionaries but those of byte strings with 32-bit offsets: Arrow's `take` serves the others.
+/// dictionaries but those of byte strings with 32-bit offsets and of views: Arrow's `take` serves the others.
 ///
 /// # Errors
 /// [`ErrorKind::LimitExceeded`](tarsia_codec::ErrorKind::LimitExceeded) for more than `bytes_max` bytes of strings, or
-/// 2 GiB: an entry may be long, and many rows may have it.
+/// 2 GiB: an entry may be long, and many rows may have it. Views share the bytes of the entries, so they are not
+/// limited.
 pub fn values_of(
     dictionary: &DictionaryArray<UInt32Type>,
     bytes_max: u64,
@@ -123,7 +135,10 @@ pub fn values_of(
     /// Numbers no entry: dictionaries have fewer.
     const NONE: u32 = u32::MAX;
     let (keys, values) = (dictionary.keys(), dictionary.values());
-    let is_of_strings = matches!(values.data_type(), DataType::Utf8 | DataType::Binary);
+    let is_of_strings = matches!(
+        values.data_type(),
+        DataType::Utf8 | DataType::Binary | DataType::Utf8View | DataType::BinaryView
+    );
     // An entry that is null has no bytes, and its rows are nulls that the keys do not tell of.
     if !is_of_strings || values.null_count() > 0 {
         return Ok(None);
@@ -144,6 +159,14 @@ pub fn values_of(
             let strings = values.as_string::<i32>();
             Arc::new(taken_strings(strings, &codes, nulls, bytes_max, pool)?)
         }
+        DataType::Utf8View => {
+            let views = values.as_string_view();
+            Arc::new(taken_views(views, &codes, nulls, pool)?)
+        }
+        DataType::BinaryView => {
+            let views = values.as_binary_view();
+            Arc::new(taken_views(views, &codes, nulls, pool)?)
+        }
         _ => {
             let strings = values.as_binary::<i32>();
             Arc::new(taken_strings(strings, &codes, nulls, bytes_max, pool)?)
@@ -153,8 +176,10 @@ pub fn values_of(
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BinaryArray, BooleanArray, Int16Array, Int64Array, StringArray};
-    use arrow_array::{Decimal128Array, LargeStringArray, UInt32Array};
+    use arrow_array::{
+        BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, Int16Array, Int64Array,
+        LargeStringArray, StringArray, StringViewArray, UInt32Array,
+    };
 
     use super::*;
 
@@ -179,6 +204,12 @@ mod tests {
             Arc::new((0..n).map(|i| Some(text(i))).collect::<StringArray>()),
             Arc::new((0..n).map(|i| null(i).map(text)).collect::<StringArray>()),
             Arc::new((0..n).map(|i| null(i).map(text)).collect::<BinaryArray>()),
+            Arc::new(
+                (0..n)
+                    .map(|i| null(i).map(text))
+                    .collect::<StringViewArray>(),
+            ),
+            Arc::new((0..n).map(|i| Some(text(i))).collect::<BinaryViewArray>()),
             Arc::new(dictionary(n)),
         ];
         for array in arrays {
@@ -191,11 +222,9 @@ mod tests {
                     let predicate = BooleanArray::new(bits.clone(), None);
                     let expected = arrow_select::filter::filter(&array, &predicate).unwrap();
                     let found = select(&array, &bits, bits.count_set_bits(), &pool);
-                    assert_eq!(
-                        &found.unwrap().unwrap(),
-                        &expected,
-                        "{start} {len} {modulus}"
-                    );
+                    let found = found.unwrap().unwrap();
+                    assert_eq!(&found, &expected, "{start} {len} {modulus}");
+                    found.to_data().validate_full().unwrap();
                 }
             }
         }
@@ -227,6 +256,14 @@ mod tests {
             DictionaryArray::new(
                 UInt32Array::from(vec![1, 0, 1]),
                 Arc::new(BinaryArray::from(vec![&b"a"[..], b"\xff"])),
+            ),
+            DictionaryArray::new(
+                UInt32Array::from(vec![Some(1), None, Some(0), Some(1)]),
+                Arc::new(StringViewArray::from(vec!["short", "longer than a view"])),
+            ),
+            DictionaryArray::new(
+                UInt32Array::from(vec![1, 0, 1]),
+                Arc::new(BinaryViewArray::from(vec![&b"a"[..], b"\xff"])),
             ),
         ] {
             let (values, keys) = (dictionary.values(), dictionary.keys());

@@ -27,7 +27,7 @@ use tarsia_codec::{BitSlice, Error, Result, limits};
 
 use crate::pool::Pool;
 
-pub(super) use selected::{selected_strings, taken_strings};
+pub(super) use selected::{selected_strings, selected_views, taken_strings, taken_views};
 
 /// Offsets and bytes of strings that were checked: offsets start at 0, do not fall and end where the data ends, below 2
 /// GiB; for text the data is UTF-8 and no offset stands inside a character.

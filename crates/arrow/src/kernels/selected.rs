@@ -1,9 +1,11 @@
-//! Byte strings of an array that are selected, by bits or by their numbers.
+//! Byte strings of an array, or views of some, that are selected, by bits or by their numbers.
 
-use arrow_array::types::ByteArrayType;
-use arrow_array::{Array, GenericByteArray};
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{Array, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use tarsia_bits::{STRING_SLACK_BYTES, compact_strings, selected_bytes, take_strings, taken_bytes};
+use tarsia_bits::{
+    STRING_SLACK_BYTES, compact, compact_strings, selected_bytes, take_strings, taken_bytes,
+};
 use tarsia_codec::{Error, Result, limits};
 
 use crate::pool::Pool;
@@ -55,6 +57,63 @@ pub(crate) fn taken_strings<T: ByteArrayType<Offset = i32>>(
     strings_of(codes.len(), data_bytes, nulls, pool, |ends, data| {
         take_strings(codes, offsets, array.value_data(), ends, data)
     })
+}
+
+/// The views whose bit is set, of which there are `n_set`, with the bytes of all; `nulls` are theirs.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for bits or nulls of another number of strings.
+pub(crate) fn selected_views<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    bits: &BooleanBuffer,
+    n_set: usize,
+    nulls: Option<NullBuffer>,
+    pool: &Pool,
+) -> Result<GenericByteViewArray<T>> {
+    let all = bytemuck::cast_slice(array.views());
+    let bytes = n_set * size_of::<u128>();
+    let mut views = pool.take(bytes);
+    let (set, at) = (bits.values(), bits.offset());
+    compact(set, at, bits.len(), size_of::<u128>(), all, &mut views).map_err(|_| misfit())?;
+    let views = ScalarBuffer::new(pool.into_buffer(views, bytes), 0, n_set);
+    views_of(array, views, nulls)
+}
+
+/// The views that `codes` number, with the bytes of all; a code that numbers none has an empty string. `nulls` are
+/// those of the result.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`](tarsia_codec::ErrorKind::InvalidInput) for nulls of another number of strings.
+pub(crate) fn taken_views<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    codes: &[u32],
+    nulls: Option<NullBuffer>,
+    pool: &Pool,
+) -> Result<GenericByteViewArray<T>> {
+    let all: &[u128] = array.views();
+    let bytes = codes.len() * size_of::<u128>();
+    let mut views = pool.take(bytes);
+    for (view, code) in views.as_values_mut()?.iter_mut().zip(codes) {
+        *view = all.get(*code as usize).copied().unwrap_or_default();
+    }
+    let views = ScalarBuffer::new(pool.into_buffer(views, bytes), 0, codes.len());
+    views_of(array, views, nulls)
+}
+
+/// An array of views of this one, or empty ones.
+fn views_of<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    views: ScalarBuffer<u128>,
+    nulls: Option<NullBuffer>,
+) -> Result<GenericByteViewArray<T>> {
+    let is_fit = |nulls: &NullBuffer| nulls.len() == views.len();
+    if !nulls.as_ref().is_none_or(is_fit) {
+        return Err(misfit());
+    }
+    let buffers = array.data_buffers().to_vec();
+    // SAFETY: each view is one of the array, whose buffers these are, so that it lies inside of them and is text if the
+    // array is; or it is 0, the empty string, which has no place in them. `nulls` were checked to have one bit for each.
+    Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
 }
 
 /// Strings of an array, whose ends and bytes `write` writes: whole strings of that array, or empty ones. It returns how

@@ -214,7 +214,7 @@ impl<'a> Passed<'a> {
         let failed = |error: String| Error::new(ErrorKind::LimitExceeded, error);
         let selected = select(array, self.bits, self.rows.passed as usize, self.pool);
         if let Some(selected) = selected.map_err(|error| failed(error.to_string()))? {
-            return Ok(selected);
+            return Ok(without_unused_text(selected));
         }
         let predicate = || {
             let array = BooleanArray::new(self.bits.clone(), None);
@@ -252,7 +252,7 @@ impl<'a> Passed<'a> {
 fn without_unused_text(array: ArrayRef) -> ArrayRef {
     fn copied<T: ByteViewType>(views: &GenericByteViewArray<T>) -> Option<ArrayRef> {
         let held: usize = views.data_buffers().iter().map(Buffer::len).sum();
-        let is_used = views.total_buffer_bytes_used().saturating_mul(2) >= held;
+        let is_used = held == 0 || views.total_buffer_bytes_used().saturating_mul(2) >= held;
         (!is_used).then(|| Arc::new(views.gc()) as ArrayRef)
     }
     let copy = match array.data_type() {

@@ -1,8 +1,10 @@
 //! Streams of what is computed on threads that may block.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use datafusion::common::Result;
@@ -13,51 +15,101 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::cancel::Cancel;
 use crate::task::Task;
 
-type Step = Result<Option<(Task, RecordBatch)>>;
+/// A step takes about as long, and has as many batches as come in that time: to change threads and to wake them takes
+/// 50 to 100 µs, in which a batch of 8,192 rows may be decoded.
+const STEP_TIME: Duration = Duration::from_millis(2);
 
-/// The batches of a task. The next one is computed while the caller works on the last. No thread waits for the caller,
-/// so any number of streams may be open.
-pub(crate) fn ahead(task: Task) -> Ahead {
-    Ahead {
-        cancel: task.cancel(),
-        next: Some(spawn(task)),
+/// Most batches of a step, which are held until the caller has worked on them.
+const STEP_BATCHES_MAX: usize = 16;
+
+/// Batches, and how it goes on behind them.
+struct Step {
+    batches: VecDeque<RecordBatch>,
+    /// `None` if no more batches come.
+    then: Result<Option<Task>>,
+}
+
+impl Step {
+    fn new(mut task: Task) -> Self {
+        let (start, window) = (Instant::now(), task.window_number());
+        let mut batches = VecDeque::new();
+        let then = loop {
+            match task.next_batch() {
+                Ok(Some(batch)) => batches.push_back(batch),
+                Ok(None) => break Ok(None),
+                Err(error) => break Err(error),
+            }
+            // Behind the first batch of a window, so that the next one begins with what the caller learns of this one.
+            let is_new = task.window_number() != window;
+            if is_new || batches.len() >= STEP_BATCHES_MAX || start.elapsed() >= STEP_TIME {
+                break Ok(Some(task));
+            }
+        };
+        Self { batches, then }
     }
 }
 
-fn spawn(mut task: Task) -> JoinHandle<Step> {
-    spawn_blocking(move || {
-        let batch = task.next_batch()?;
-        Ok(batch.map(|batch| (task, batch)))
-    })
+/// The batches of a task. The next ones are computed while the caller works on the last. No thread waits for the
+/// caller, so any number of streams may be open.
+pub(crate) fn ahead(task: Task) -> Ahead {
+    Ahead {
+        cancel: task.cancel(),
+        ready: VecDeque::new(),
+        next: Next::Step(spawn(task)),
+    }
+}
+
+fn spawn(task: Task) -> JoinHandle<Step> {
+    spawn_blocking(move || Step::new(task))
 }
 
 pub(crate) struct Ahead {
     cancel: Arc<Cancel>,
-    /// `None` once the stream has ended.
-    next: Option<JoinHandle<Step>>,
+    /// Batches that the caller has not seen.
+    ready: VecDeque<RecordBatch>,
+    next: Next,
+}
+
+/// What comes behind the batches that are ready.
+enum Next {
+    Step(JoinHandle<Step>),
+    Error(DataFusionError),
+    End,
 }
 
 impl Stream for Ahead {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(next) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let ended = ready!(Pin::new(next).poll(cx));
-        self.next = None;
-        Poll::Ready(match ended {
-            Ok(Ok(Some((task, batch)))) => {
-                self.next = Some(spawn(task));
-                Some(Ok(batch))
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(batch)));
             }
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some(Err(error)),
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(stopped) => Some(Err(DataFusionError::ExecutionJoin(Box::new(stopped)))),
-            },
-        })
+            let ended = match &mut self.next {
+                Next::Step(step) => ready!(Pin::new(step).poll(cx)),
+                Next::Error(_) | Next::End => {
+                    return Poll::Ready(match std::mem::replace(&mut self.next, Next::End) {
+                        Next::Error(error) => Some(Err(error)),
+                        Next::Step(_) | Next::End => None,
+                    });
+                }
+            };
+            self.next = Next::End;
+            self.next = match ended {
+                Ok(Step { batches, then }) => {
+                    self.ready = batches;
+                    match then {
+                        Ok(Some(task)) => Next::Step(spawn(task)),
+                        Ok(None) => Next::End,
+                        Err(error) => Next::Error(error),
+                    }
+                }
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(stopped) => Next::Error(DataFusionError::ExecutionJoin(Box::new(stopped))),
+                },
+            };
+        }
     }
 }
 

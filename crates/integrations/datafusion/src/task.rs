@@ -59,6 +59,8 @@ pub(crate) struct Task {
     rows: Range<u64>,
     window_rows: u64,
     window: Option<Window>,
+    /// Windows that were begun.
+    n_windows: u64,
     cancel: Arc<Cancel>,
 }
 
@@ -234,12 +236,18 @@ impl Task {
             reader,
             metrics,
             window: None,
+            n_windows: 0,
             cancel: Arc::default(),
         })
     }
 
     pub(crate) fn cancel(&self) -> Arc<Cancel> {
         Arc::clone(&self.cancel)
+    }
+
+    /// Number of the window that is read, from 1. The conditions that may change are taken as they are when it begins.
+    pub(crate) fn window_number(&self) -> u64 {
+        self.n_windows
     }
 
     /// The next batch that has rows.
@@ -280,6 +288,7 @@ impl Task {
         if self.filters.may_change() {
             self.window_rows = self.window_rows.min(WINDOW_ROWS_MAX);
         }
+        self.n_windows += 1;
         let may_pass = self.filters.refresh()?;
         self.window = match &self.reader {
             Reader::File(file) => self.window_of_file(&file.file, rows, may_pass)?,

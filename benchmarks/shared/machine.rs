@@ -1,4 +1,5 @@
-//! The machine and the versions that the numbers were measured with.
+//! The repository, the processor and the commit that numbers were measured with. The crates of benchmarks that are
+//! packages of their own each have this file as a module.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ pub(crate) fn repository() -> Result<&'static Path> {
         .context("the crate has no parent folder")
 }
 
-/// One line: processor, threads, commit and versions.
+/// The processor, the threads and the commit, with `+changes` where files differ from it.
 pub(crate) fn line() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name"));
