@@ -23,6 +23,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::cache::MetadataCache;
+use crate::engine::Engine;
 use crate::files::{open, step};
 use crate::options::TarsiaOptions;
 use crate::schema::merged;
@@ -152,7 +153,7 @@ impl FileFormat for TarsiaFormat {
         let conf = match conf.file_source().downcast_ref::<TarsiaSource>() {
             None => conf,
             Some(source) => {
-                let source = source.clone().with_cache(MetadataCache::of(state));
+                let source = source.clone().with_engine(Engine::of(state));
                 let conf = FileScanConfigBuilder::from(conf);
                 conf.with_source(Arc::new(source)).build()
             }

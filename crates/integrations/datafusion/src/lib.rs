@@ -39,10 +39,12 @@
 mod cache;
 mod cancel;
 mod columns;
+mod engine;
 mod failure;
 mod files;
 mod filter;
 mod format;
+mod memory;
 mod metrics;
 mod opener;
 mod options;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_expr::utils::conjunction_opt;
 use datafusion::physical_expr_adapter::replace_columns_with_literals;
 use datafusion::physical_optimizer::pruning::FilePruner;
 use futures_util::StreamExt;
 
 use crate::files::step;
+use crate::memory::reservation;
 use crate::metrics::ScanMetrics;
 use crate::reader::{Contents, Reader};
 use crate::store::Objects;
@@ -22,6 +24,8 @@ use crate::wish::Wish;
 pub(crate) struct Opener {
     pub(crate) objects: Objects,
     pub(crate) contents: Contents,
+    /// The memory of all that the engine runs, if it is known.
+    pub(crate) memory: Option<Arc<dyn MemoryPool>>,
     pub(crate) metrics: ScanMetrics,
     pub(crate) wish: Arc<Wish>,
 }
@@ -52,6 +56,7 @@ impl FileOpener for Opener {
         }
         let (objects, contents) = (self.objects.clone(), self.contents.clone());
         let (wish, metrics) = (Arc::clone(&self.wish), self.metrics.clone());
+        let held = self.memory.as_ref().map(reservation);
         Ok(Box::pin(async move {
             let reader = match contents {
                 Contents::Files(files) => {
@@ -64,7 +69,7 @@ impl FileOpener for Opener {
                 }
             };
             let task = step(move || Task::new(reader, &file, wish, metrics)).await?;
-            Ok(ahead(task).boxed())
+            Ok(ahead(task, held).boxed())
         }))
     }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use object_store::ObjectStore;
 
-use crate::cache::MetadataCache;
+use crate::engine::Engine;
 use crate::metrics::ScanMetrics;
 use crate::opener::Opener;
 use crate::options::TarsiaOptions;
@@ -67,8 +67,8 @@ pub struct TarsiaSource {
     batch_size: Option<usize>,
     metrics: ExecutionPlanMetricsSet,
     contents: Contents,
-    /// Metadata of files between queries, in the process that planned the scan.
-    cache: Option<MetadataCache>,
+    /// Parts of the engine, in the process that planned the scan.
+    engine: Option<Engine>,
 }
 
 impl TarsiaSource {
@@ -84,13 +84,13 @@ impl TarsiaSource {
             batch_size: None,
             metrics: ExecutionPlanMetricsSet::new(),
             contents: Contents::Files(Arc::default()),
-            cache: None,
+            engine: None,
         }
     }
 
-    /// The same scan, of whose files the cache has metadata that were read before.
-    pub(crate) fn with_cache(mut self, cache: MetadataCache) -> Self {
-        self.cache = Some(cache);
+    /// The same scan, with parts of the engine that it uses.
+    pub(crate) fn with_engine(mut self, engine: Engine) -> Self {
+        self.engine = Some(engine);
         self
     }
 
@@ -157,8 +157,10 @@ impl FileSource for TarsiaSource {
             // Rows that the engine filters out later do not count.
             self.is_filtered_here || self.filters.is_empty()
         });
+        let engine = self.engine.as_ref();
         Ok(Arc::new(Opener {
-            objects: Objects::new(object_store).with_cache(self.cache.clone()),
+            objects: Objects::new(object_store).with_cache(engine.map(|it| it.cache.clone())),
+            memory: engine.map(|it| Arc::clone(&it.memory)),
             contents: self.contents.clone(),
             metrics: ScanMetrics::new(&self.metrics, partition),
             wish: Arc::new(Wish {

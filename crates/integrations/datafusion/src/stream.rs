@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryReservation;
 use futures_util::Stream;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::cancel::Cancel;
+use crate::memory::bytes_of;
 use crate::task::Task;
 
 /// A step takes about as long, and has as many batches as come in that time: to change threads and to wake them takes
@@ -50,10 +52,11 @@ impl Step {
 }
 
 /// The batches of a task. The next ones are computed while the caller works on the last. No thread waits for the
-/// caller, so any number of streams may be open.
-pub(crate) fn ahead(task: Task) -> Ahead {
+/// caller, so any number of streams may be open. `held` has the memory of those that the caller has not taken.
+pub(crate) fn ahead(task: Task, held: Option<MemoryReservation>) -> Ahead {
     Ahead {
         cancel: task.cancel(),
+        held,
         ready: VecDeque::new(),
         next: Next::Step(spawn(task)),
     }
@@ -67,6 +70,8 @@ pub(crate) struct Ahead {
     cancel: Arc<Cancel>,
     /// Batches that the caller has not seen.
     ready: VecDeque<RecordBatch>,
+    /// Their memory, as the engine counts it. They share buffers, so it is held until the last is taken.
+    held: Option<MemoryReservation>,
     next: Next,
 }
 
@@ -83,6 +88,9 @@ impl Stream for Ahead {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
+                if let (true, Some(held)) = (self.ready.is_empty(), &self.held) {
+                    held.free();
+                }
                 return Poll::Ready(Some(Ok(batch)));
             }
             let ended = match &mut self.next {
@@ -97,6 +105,9 @@ impl Stream for Ahead {
             self.next = Next::End;
             self.next = match ended {
                 Ok(Step { batches, then }) => {
+                    if let Some(held) = &self.held {
+                        held.resize(bytes_of(&batches));
+                    }
                     self.ready = batches;
                     match then {
                         Ok(Some(task)) => Next::Step(spawn(task)),

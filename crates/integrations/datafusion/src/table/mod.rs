@@ -21,6 +21,7 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_plan::ExecutionPlan;
 use tarsia_table::{CommitInfo, Snapshot, Table};
 
+use crate::engine::Engine;
 use crate::failure::failed;
 use crate::files::step;
 use crate::filter::translate;
@@ -176,7 +177,8 @@ impl TableProvider for TarsiaTable {
         let of_scan = filters.clone();
         let tasks = step(move || TableTasks::new(name, snapshot, &of_scan)).await?;
         let n_partitions = state.config().target_partitions();
-        plan::plan(tasks, projection, filters, limit, n_partitions)
+        let engine = Engine::of(state);
+        plan::plan(tasks, projection, filters, limit, n_partitions, engine)
     }
 
     async fn insert_into(

@@ -11,6 +11,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::engine::Engine;
 use crate::source::TarsiaSource;
 use crate::tasks::TableTasks;
 
@@ -21,6 +22,7 @@ pub(super) fn plan(
     filters: Vec<Arc<dyn PhysicalExpr>>,
     limit: Option<usize>,
     n_partitions: usize,
+    engine: Engine,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let schema = tasks.schema();
     let mut all = Statistics::new_unknown(&schema);
@@ -39,7 +41,7 @@ pub(super) fn plan(
     if groups.is_empty() {
         groups.push(FileGroup::new(Vec::new()));
     }
-    let source = TarsiaSource::of_table(Arc::new(tasks), filters);
+    let source = TarsiaSource::of_table(Arc::new(tasks), filters).with_engine(engine);
     // No object of this store is asked for: the table has its own. It is the one that each session has.
     let store = ObjectStoreUrl::local_filesystem();
     let config = FileScanConfigBuilder::new(store, Arc::new(source))
