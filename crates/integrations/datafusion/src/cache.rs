@@ -1,10 +1,10 @@
 //! Metadata of files of stores, kept between queries in the engine's cache.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::catalog::Session;
+use datafusion::common::HashMap;
 use datafusion::execution::cache::cache_manager::{
     CachedFileMetadataEntry, FileMetadata, FileMetadataCache,
 };
