@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
@@ -12,6 +12,7 @@ use tarsia_codec::ValueType;
 use tarsia_filter::{ColumnTest, Conjunct, Expr, Filter, FilterError};
 
 use super::blooms::KeyQuestions;
+use super::costs::{ConjunctCosts, Cost};
 use super::open_file::OpenFile;
 use super::pick::{FoundRows, PickCost};
 use super::read_ahead::Window;
@@ -52,7 +53,10 @@ struct Facts {
     proved: Option<Proved>,
     /// Rows that the zones alone reject.
     rejected_by_zones: u64,
-    cost: Cost,
+    /// Rows that this scan evaluated it for, and rows of these that passed.
+    seen: [AtomicU64; 2],
+    /// Costs, which scans of the file share.
+    costs: Arc<ConjunctCosts>,
 }
 
 /// A predicate that a conjunct asks of a flat column, which no other conjunct looks at.
@@ -62,45 +66,15 @@ struct Asked {
     /// Whether a page did not answer: a kernel decodes it, or its rows lie one by one. The others are not asked then,
     /// since what was read for that would be read again.
     is_refused: AtomicBool,
-    /// Cost of the answers.
-    answered: Cost,
-    /// Cost of decoding the column and comparing its values.
-    decoded: Cost,
 }
 
-impl Asked {
-    /// Whether decoding takes less time, or may do so and was not tried yet.
-    fn decodes_faster(&self) -> bool {
-        let Some(answered) = self.answered.nanos_per_row() else {
-            return false;
-        };
-        self.decoded
-            .nanos_per_row()
-            .map_or(answered > ANSWER_NANOS_MAX, |decoded| decoded < answered)
-    }
-}
-
-/// Time and rows of a conjunct, by all threads.
-#[derive(Default)]
-struct Cost {
-    rows: AtomicU64,
-    passed: AtomicU64,
-    nanos: AtomicU64,
-}
-
-impl Cost {
-    fn add(&self, n_rows: u64, n_passed: u64, time: Duration) {
-        self.rows.fetch_add(n_rows, Ordering::Relaxed);
-        self.passed.fetch_add(n_passed, Ordering::Relaxed);
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
-    }
-
-    /// `None` before it was evaluated for a row.
-    fn nanos_per_row(&self) -> Option<f64> {
-        let rows = self.rows.load(Ordering::Relaxed);
-        (rows > 0).then(|| self.nanos.load(Ordering::Relaxed) as f64 / rows as f64)
-    }
+/// Whether decoding a column takes less time than its decoders' answers, or may do so and was not tried yet.
+fn decodes_faster(costs: &ConjunctCosts) -> bool {
+    let Some(answered) = costs.answered.nanos_per_row() else {
+        return false;
+    };
+    let decoded = costs.decoded.nanos_per_row();
+    decoded.map_or(answered > ANSWER_NANOS_MAX, |decoded| decoded < answered)
 }
 
 /// How many rows a conjunct of a filter looked at.
@@ -151,7 +125,8 @@ impl RowFilter {
             asked: asked(conjunct, &filter, &projection),
             proved,
             rejected_by_zones,
-            cost: Cost::default(),
+            seen: Default::default(),
+            costs: file.costs.of(conjunct.to_string()),
         });
         Ok(Self {
             facts: facts.collect(),
@@ -190,8 +165,8 @@ impl RowFilter {
             rejected_by_blooms: rejected(known.proved.as_ref(), n_rows)
                 .saturating_sub(known.rejected_by_zones),
             passed_by_bounds: known.proved.as_ref().map_or(0, |it| it.passes.len()),
-            rows: known.cost.rows.load(Ordering::Relaxed),
-            passed: known.cost.passed.load(Ordering::Relaxed),
+            rows: known.seen[0].load(Ordering::Relaxed),
+            passed: known.seen[1].load(Ordering::Relaxed),
         });
         counts.collect()
     }
@@ -200,7 +175,7 @@ impl RowFilter {
     fn in_order(&self) -> impl Iterator<Item = (&Conjunct, &Facts)> {
         let priced = self
             .conjuncts()
-            .map(|(conjunct, known)| (self.price(conjunct, &known.cost), conjunct, known));
+            .map(|(conjunct, known)| (self.price(conjunct, &known.costs.all), conjunct, known));
         let mut order: Vec<_> = priced.collect();
         order.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         order
@@ -210,16 +185,13 @@ impl RowFilter {
 
     /// Nanoseconds that it takes to reject a row, as far as is known.
     fn price(&self, conjunct: &Conjunct, cost: &Cost) -> f64 {
-        let rows = cost.rows.load(Ordering::Relaxed) as f64;
-        if rows == 0.0 {
+        cost.nanos_per_rejected_row().unwrap_or_else(|| {
             let fields = conjunct.fields().iter();
             let fields = fields.filter_map(|field| self.projection.fields.get(*field));
             let columns = fields.flat_map(|field| &field.columns);
             let bytes: usize = columns.map(|column| column.row_bytes()).sum();
-            return 2.0 * BYTE_NANOS * bytes as f64;
-        }
-        let rejected = rows - cost.passed.load(Ordering::Relaxed) as f64;
-        cost.nanos.load(Ordering::Relaxed) as f64 / rejected.max(0.5)
+            2.0 * BYTE_NANOS * bytes as f64
+        })
     }
 
     /// Whether a conjunct looks at a column for some of these rows, as far as the zones tell.
@@ -259,13 +231,13 @@ impl RowFilter {
         };
         // Of few rows that pass, the others need not be decoded.
         let few_pass = |asked: &Asked| PickCost::of(&asked.column).pays(so_far);
-        let is_decoded_anyway = |asked: &Asked| {
+        let is_decoded_anyway = |asked: &Asked, costs: &ConjunctCosts| {
             asked.is_refused.load(Ordering::Relaxed)
                 || is_wanted(asked) && !few_pass(asked)
-                || asked.decodes_faster()
+                || decodes_faster(costs)
         };
         for (conjunct, known) in self.in_order() {
-            let cost = &known.cost;
+            let costs = &known.costs;
             reader.cancel.check()?;
             if known.passes_all(&open.rows) {
                 continue;
@@ -273,7 +245,7 @@ impl RowFilter {
             let start = Instant::now();
             let n_open = open.n_rows();
             let answered = match &known.asked {
-                Some(asked) if !is_decoded_anyway(asked) => {
+                Some(asked) if !is_decoded_anyway(asked, costs) => {
                     let bits = reader.holds(&asked.column, &asked.test, &open.rows, &windows)?;
                     asked.is_refused.fetch_or(bits.is_none(), Ordering::Relaxed);
                     bits
@@ -290,12 +262,14 @@ impl RowFilter {
             };
             let n_passed = open.close(bits, &reader.file.session.pool)?;
             let time = start.elapsed();
-            cost.add(n_open, n_passed, time);
-            if let Some(asked) = &known.asked {
+            costs.all.add(n_open, n_passed, time);
+            known.seen[0].fetch_add(n_open, Ordering::Relaxed);
+            known.seen[1].fetch_add(n_passed, Ordering::Relaxed);
+            if known.asked.is_some() {
                 let way = if is_answered {
-                    &asked.answered
+                    &costs.answered
                 } else {
-                    &asked.decoded
+                    &costs.decoded
                 };
                 way.add(n_open, n_passed, time);
             }
@@ -530,8 +504,6 @@ fn asked(conjunct: &Conjunct, filter: &Filter, projection: &Projection) -> Optio
         column: column.clone(),
         test,
         is_refused: AtomicBool::new(false),
-        answered: Cost::default(),
-        decoded: Cost::default(),
     })
 }
 

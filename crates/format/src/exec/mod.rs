@@ -7,6 +7,7 @@ mod blooms;
 mod budget;
 mod cancel;
 mod collect;
+mod costs;
 mod elements;
 mod fields;
 mod filter;

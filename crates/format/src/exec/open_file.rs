@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 
 use tarsia_compliance::RowSet;
 
+use super::costs::Costs;
 use crate::decode::{ColumnRead, DecoderCache, Decoding};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Plan, Planner};
@@ -21,6 +22,8 @@ pub(crate) struct OpenFile {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) decoders: Arc<DecoderCache>,
     pub(crate) session: Session,
+    /// Costs of the filters of its scans.
+    pub(super) costs: Costs,
 }
 
 /// Knowledge of one version of a file, which does not depend on who has it open. Whoever reads the file adds to it.
@@ -46,6 +49,7 @@ impl OpenFile {
             catalog: known.catalog,
             decoders: known.decoders,
             session,
+            costs: Costs::default(),
         }
     }
 
@@ -66,6 +70,7 @@ impl OpenFile {
             source,
             catalog: Arc::new(catalog),
             session,
+            costs: Costs::default(),
         })
     }
 

@@ -34,8 +34,9 @@ use crate::store::error_of;
 use crate::tasks::TableTask;
 use crate::wish::{Wish, rows_of};
 
-/// Rows of the first window of a scan whose filter may change, and of the largest. Each begins with what the filter is
-/// then.
+/// Rows of the first window of a scan whose filter may change. Each begins with what the filter is then, and has twice
+/// the rows of the one before; eight times, without a limit, where the filter has not changed meanwhile: that of a hash
+/// join does not, once it is known.
 const WINDOW_ROWS_FIRST: u64 = 1 << 16;
 const WINDOW_ROWS_MAX: u64 = 1 << 20;
 
@@ -284,12 +285,14 @@ impl Task {
         let end = self.rows.start.saturating_add(self.window_rows);
         let rows = self.rows.start..end.min(self.rows.end);
         self.rows.start = rows.end;
-        self.window_rows = self.window_rows.saturating_mul(2);
-        if self.filters.may_change() {
-            self.window_rows = self.window_rows.min(WINDOW_ROWS_MAX);
-        }
         self.n_windows += 1;
+        let before = self.filters.generation;
         let may_pass = self.filters.refresh()?;
+        let is_as_before = before.is_some() && before == self.filters.generation;
+        self.window_rows = match self.filters.may_change() && !is_as_before {
+            true => self.window_rows.saturating_mul(2).min(WINDOW_ROWS_MAX),
+            false => self.window_rows.saturating_mul(8),
+        };
         self.window = match &self.reader {
             Reader::File(file) => self.window_of_file(&file.file, rows, may_pass)?,
             Reader::Table(_) if !may_pass => None,
