@@ -128,7 +128,13 @@ impl Binder<'_> {
                 self.check_ends(list)?;
                 Ok(Node::And(self.nodes(list, depth, fields)?))
             }
-            Expr::Or(list) => Ok(Node::Or(self.nodes(list, depth, fields)?)),
+            Expr::Or(list) => match self.is_one_of(list, depth)? {
+                Some((found, literals)) => {
+                    let kind = self.is_in(&found, &literals)?;
+                    Ok(self.test(found, kind, fields))
+                }
+                None => Ok(Node::Or(self.nodes(list, depth, fields)?)),
+            },
             Expr::Not(inner) => {
                 let inner = self.node(inner, depth + 1, fields)?;
                 Ok(Node::Not(Box::new(inner)))
@@ -161,6 +167,59 @@ impl Binder<'_> {
                 Ok(self.test(found, kind, fields))
             }
         }
+    }
+
+    /// The column and its values, if conditions joined by `OR` all say which values one column may have: decoders
+    /// answer that as one question. Floating-point numbers are left out, of which strict comparisons tell zeros and NaN
+    /// apart from others.
+    fn is_one_of<'a>(
+        &'a self,
+        list: &'a [Expr],
+        depth: usize,
+    ) -> Result<Option<(Found<'a>, Vec<Literal>)>, FilterError> {
+        let mut column: Option<&Column> = None;
+        let mut literals = Vec::new();
+        let mut rest = vec![(list, depth)];
+        while let Some((list, depth)) = rest.pop() {
+            // It is refused where it is bound.
+            if depth > DEPTH_MAX {
+                return Ok(None);
+            }
+            for expr in list {
+                let of = match expr {
+                    Expr::Compare {
+                        column,
+                        comparison: Comparison::Equal,
+                        literal,
+                    } => {
+                        literals.push(literal.clone());
+                        column
+                    }
+                    Expr::In {
+                        column,
+                        literals: more,
+                    } => {
+                        literals.extend_from_slice(more);
+                        column
+                    }
+                    Expr::Or(inner) => {
+                        rest.push((inner, depth + 1));
+                        continue;
+                    }
+                    _ => return Ok(None),
+                };
+                if column.is_some_and(|column| column.name() != of.name()) {
+                    return Ok(None);
+                }
+                column = Some(of);
+            }
+        }
+        let Some(column) = column else {
+            return Ok(None);
+        };
+        let found = self.find(column)?;
+        let is_float = found.values.is_floating();
+        Ok((!is_float).then_some((found, literals)))
     }
 
     fn nodes(

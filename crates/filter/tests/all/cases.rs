@@ -162,7 +162,7 @@ fn a_conjunct_may_ask_for_a_range_of_numbers_alone() {
     assert!(is_negated(col("c").ne(7)));
     for other in [
         col("c").is_null(),
-        Expr::Or(vec![col("c").eq(1), col("c").eq(2)]),
+        Expr::Or(vec![col("c").eq(1), col("c").gt(2)]),
     ] {
         assert_eq!(asked(&numbers, &other, false), None, "{other}");
     }
@@ -193,6 +193,25 @@ fn a_conjunct_may_ask_for_a_few_values_or_a_prefix() {
     let found = predicate(&numbers, col("c").is_in([1.0, 0.5]));
     assert_eq!(found, Some(OwnedPredicate::InFixed { width: 8, bytes }));
     assert_eq!(predicate(&numbers, col("c").is_in(0..9)), None);
+    // Of other types than floating-point numbers, values that are joined by OR are asked for as a list is.
+    let texts = column(StringArray::from(vec![
+        Some("oak"),
+        None,
+        Some("elm"),
+        Some("ash"),
+    ]));
+    let elm = Expr::Or(vec![col("c").is_in(["elm"]), col("c").eq("fir")]);
+    let either = Expr::Or(vec![col("c").eq("oak"), elm]);
+    let listed = predicate(&texts, col("c").is_in(["oak", "elm", "fir"]));
+    assert!(listed.is_some());
+    assert_eq!(predicate(&texts, either.clone()), listed);
+    check(&texts, either.clone(), &[0, 2]);
+    check(&texts, either.not(), &[3]);
+    let or_null = Expr::Or(vec![col("c").eq("oak"), col("c").eq(Literal::null())]);
+    check(&texts, or_null.clone(), &[0]);
+    check(&texts, or_null.not(), &[]);
+    let either = Expr::Or(vec![col("c").eq(1.0), col("c").eq(0.5)]);
+    assert_eq!(predicate(&numbers, either), None);
     let not_in = col("c").is_in([1.0, 0.5]).not();
     assert!(asked(&numbers, &not_in, false).unwrap().is_negated);
     // NaN is neither a member nor none.
