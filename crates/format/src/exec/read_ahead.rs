@@ -47,9 +47,9 @@ struct Wish {
 
 /// The windows of a scan.
 pub(super) struct ReadAhead {
-    /// Those of the columns that the filter looks at.
+    /// Windows of the columns that the filter looks at.
     filter: Option<Lane>,
-    /// Those of the other columns.
+    /// Windows of the other columns.
     output: Option<Lane>,
 }
 

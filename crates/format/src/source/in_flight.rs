@@ -24,9 +24,9 @@ struct Claimed {
 /// Needs of a wave.
 #[derive(Debug)]
 pub(super) struct Shares {
-    /// Those that nobody reads.
+    /// Needs that nobody reads.
     pub(super) own: Vec<Range<u64>>,
-    /// Those that other threads read.
+    /// Needs that other threads read.
     pub(super) of_others: Vec<Range<u64>>,
     /// Keeps others from reading the metadata among `own`.
     pub(super) claim: Claim,

@@ -73,6 +73,6 @@ impl FileMetadata for KnownFile {
     }
 
     fn extra_info(&self) -> HashMap<String, String> {
-        HashMap::from([("format".to_owned(), crate::EXTENSION.to_owned())])
+        HashMap::from([("format".to_owned(), "tarsia".to_owned())])
     }
 }

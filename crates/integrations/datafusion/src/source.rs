@@ -88,7 +88,7 @@ impl TarsiaSource {
         }
     }
 
-    /// The same scan, with parts of the engine that it uses.
+    /// This scan, with parts of the engine that it uses.
     pub(crate) fn with_engine(mut self, engine: Engine) -> Self {
         self.engine = Some(engine);
         self

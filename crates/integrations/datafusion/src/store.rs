@@ -56,7 +56,7 @@ impl Objects {
         }
     }
 
-    /// The same objects, of whose metadata the cache has what was read before.
+    /// These objects, of whose metadata the cache has what was read before.
     pub(crate) fn with_cache(mut self, cache: Option<MetadataCache>) -> Self {
         self.cache = cache;
         self

@@ -75,7 +75,7 @@ pub(crate) struct Ahead {
     next: Next,
 }
 
-/// What comes behind the batches that are ready.
+/// The continuation of a stream, behind the batches that are ready.
 enum Next {
     Step(JoinHandle<Step>),
     Error(DataFusionError),
