@@ -112,7 +112,7 @@ fn views_of<T: ByteViewType>(
     }
     let buffers = array.data_buffers().to_vec();
     // SAFETY: each view is one of the array, whose buffers these are, so that it lies inside of them and is text if the
-    // array is; or it is 0, an empty string, which has no place in them. `nulls` have one bit for each,as checked.
+    // array is; or it is 0, an empty string, which has no place in them. `nulls` have one bit for each, as checked.
     Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
 }
 
