@@ -124,21 +124,25 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
+    fn one(range: Range<u64>) -> Vec<Range<u64>> {
+        std::iter::once(range).collect()
+    }
+
     #[test]
     fn a_range_is_read_by_one_thread() {
         let in_flight = Arc::<InFlight>::default();
-        let first = in_flight.divide(vec![0..10, 20..30], &[0..10]);
+        let first = in_flight.divide(vec![0..10, 20..30], &one(0..10));
         assert_eq!(first.own, [0..10, 20..30]);
         // The thread that reads may need them again, inside of a step.
-        let again = in_flight.divide(vec![2..8], &[2..8]);
-        assert_eq!(again.own, [2..8]);
+        let again = in_flight.divide(one(2..8), &one(2..8));
+        assert_eq!(again.own, one(2..8));
         drop(again);
         thread::scope(|scope| {
             let other = scope.spawn(|| {
-                let other = in_flight.divide(vec![2..8, 5..12, 20..30], &[2..8]);
+                let other = in_flight.divide(vec![2..8, 5..12, 20..30], &one(2..8));
                 // What is no metadata was not claimed, and what is read in part is read again.
                 assert_eq!(other.own, [5..12, 20..30]);
-                assert_eq!(other.of_others, [2..8]);
+                assert_eq!(other.of_others, one(2..8));
                 in_flight.wait(&other.of_others);
             });
             thread::sleep(Duration::from_millis(20));
