@@ -220,12 +220,14 @@ impl<'s> AtHand<'s> {
             let bytes = self.source.read_wave(&shares.own, shares.claim.ranges())?;
             self.supply(&shares.own, bytes);
         }
-        self.claim = Some(shares.claim);
-        if !shares.of_others.is_empty() {
-            self.claim = None;
-            self.source.in_flight.wait(&shares.of_others);
-            self.has_waited = true;
+        if shares.of_others.is_empty() {
+            self.claim = Some(shares.claim);
+            return Ok(());
         }
+        // Two threads that keep their claims while they wait might wait for each other.
+        drop(shares.claim);
+        self.source.in_flight.wait(&shares.of_others);
+        self.has_waited = true;
         Ok(())
     }
 }

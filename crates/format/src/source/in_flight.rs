@@ -36,6 +36,7 @@ pub(super) struct Shares {
 #[derive(Debug)]
 pub(super) struct Claim {
     in_flight: Arc<InFlight>,
+    by: ThreadId,
     ranges: Vec<Range<u64>>,
 }
 
@@ -68,6 +69,7 @@ impl InFlight {
             of_others,
             claim: Claim {
                 in_flight: Arc::clone(self),
+                by,
                 ranges,
             },
         }
@@ -107,10 +109,9 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let by = thread::current().id();
         let mut claimed = self.in_flight.lock();
         for range in &self.ranges {
-            let of_it = |it: &Claimed| it.by == by && it.range == *range;
+            let of_it = |it: &Claimed| it.by == self.by && it.range == *range;
             if let Some(at) = claimed.iter().position(of_it) {
                 claimed.swap_remove(at);
             }

@@ -87,6 +87,11 @@ impl fmt::Debug for TarsiaFormat {
     }
 }
 
+/// The objects of a store, of whose metadata the session has what was read before.
+fn objects_of(session: &dyn Session, store: &Arc<dyn ObjectStore>) -> Objects {
+    Objects::new(Arc::clone(store)).with_cache(Some(MetadataCache::of(session)))
+}
+
 #[async_trait]
 impl FileFormat for TarsiaFormat {
     fn get_ext(&self) -> String {
@@ -111,8 +116,7 @@ impl FileFormat for TarsiaFormat {
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
         let at_once = state.config_options().execution.meta_fetch_concurrency;
-        let cache = MetadataCache::of(state);
-        let store = Objects::new(Arc::clone(store)).with_cache(Some(cache));
+        let store = objects_of(state, store);
         let schemas = objects.iter().cloned().map(|object| {
             let store = store.clone();
             async move {
@@ -139,9 +143,7 @@ impl FileFormat for TarsiaFormat {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        let cache = MetadataCache::of(state);
-        let store = Objects::new(Arc::clone(store)).with_cache(Some(cache));
-        let file = open(store, object.clone()).await?;
+        let file = open(objects_of(state, store), object.clone()).await?;
         step(move || statistics::of_file(&file, &table_schema).map_err(error_of)).await
     }
 

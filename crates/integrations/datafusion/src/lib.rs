@@ -33,7 +33,8 @@
 //! How it works, with reasons: `docs/design/engines.md`.
 //!
 //! # What this crate does not do
-//! It declares no order of rows, and reserves no memory in the engine's pool for what is being decoded.
+//! It declares no order of rows. Batches that wait for the engine are counted in its memory pool; what is being decoded
+//! is not.
 #![forbid(unsafe_code)]
 
 mod cache;

@@ -38,6 +38,9 @@ use crate::wish::{Wish, rows_of};
 /// the rows of the one before; eight times, without a limit, where the filter has not changed meanwhile: that of a hash
 /// join does not, once it is known.
 const WINDOW_ROWS_FIRST: u64 = 1 << 16;
+
+/// Most rows of a window whose filter has changed since the one before, and rows of the first window of a data file of
+/// a table whose filter stays.
 const WINDOW_ROWS_MAX: u64 = 1 << 20;
 
 /// Rows of one file for one partition. It reads and decodes on the thread that calls it.
